@@ -1,1 +1,46 @@
-//! x
+//! Exact k-means over ndarray views: fast, and the same bits on every machine.
+//!
+//! ```
+//! use kmeans_host::{Init, KMeans};
+//! use ndarray::array;
+//!
+//! let points = array![[1.0_f32, 2.0], [1.5, 1.8], [8.0, 8.0], [9.0, 11.0]]; // [n, d]
+//! let fitted = KMeans::new(2).init(Init::KMeansPlusPlus).seed(7).fit(&points)?;
+//! assert_eq!(fitted.labels()[0], fitted.labels()[1]);
+//! assert_eq!(fitted.predict(&array![[8.5_f32, 9.0]])?[0], fitted.labels()[2]);
+//! # Ok::<(), kmeans_host::Error>(())
+//! ```
+//!
+//! - [`KMeans`] says what to fit; [`FittedKMeans`] is the result and predicts for new points.
+//! - Points are any two-dimensional ndarray of `f32`, `f64`, `f16` or `bf16`, in any memory layout, read in place.
+//! - Labels, counts, centroids and the number of iterations are those of [`kmeans_core::reference`], bit for bit,
+//!   whatever the number of threads. Inertia is exact, rounded once.
+//! - The work runs on the threads of the current rayon pool: wrap a call in `ThreadPool::install` to choose them.
+//! - Memory beyond the points: O(n + k·d), never n·k (except what [`FittedKMeans::transform`] returns).
+//!
+//! # Features
+//! - `serde`: [`FittedKMeans`] can be saved and loaded.
+
+mod cpu;
+mod device;
+mod engine;
+mod error;
+mod fitted;
+mod init;
+mod kmeans;
+mod notice;
+mod points;
+mod progress;
+#[cfg(feature = "serde")]
+mod saved;
+
+pub use device::Device;
+pub use error::Error;
+pub use fitted::FittedKMeans;
+pub use half::{bf16, f16};
+pub use init::Init;
+pub use kmeans::KMeans;
+pub use kmeans_core::Scalar;
+pub use kmeans_core::settings::{EmptyCluster, Iteration, Stop};
+pub use notice::Notice;
+pub use progress::{Control, Progress};

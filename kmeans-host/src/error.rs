@@ -1,0 +1,158 @@
+//! What can be wrong with a request, said so that the caller knows what to change.
+
+use thiserror::Error;
+
+/// Why a fit or a prediction was not made.
+///
+/// Every variant names what was found, where, and what to do about it.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// k is 0.
+    #[error("k is 0: ask for at least one cluster")]
+    ZeroClusters,
+    /// k does not fit the label type.
+    #[error("k = {k} does not fit the labels, which are u32: ask for at most {max} clusters", max = u32::MAX)]
+    TooManyClusters {
+        /// The k asked for.
+        k: usize,
+    },
+    /// There are fewer points than clusters.
+    #[error("{n} points cannot form k = {k} clusters: lower k or add points")]
+    TooFewPoints {
+        /// Rows of the input.
+        n: usize,
+        /// Clusters asked for.
+        k: usize,
+    },
+    /// The input has no rows.
+    #[error("the input has no rows: [n, d] with n = 0")]
+    NoPoints,
+    /// The input has no columns.
+    #[error("the points have no columns: [n, d] with d = 0")]
+    NoColumns,
+    /// A value is NaN or infinite.
+    #[error("the value at row {row}, column {column} is {value}: every value must be finite; drop or impute that row")]
+    NonFinite {
+        /// Row of the first such value.
+        row: usize,
+        /// Its column.
+        column: usize,
+        /// The value.
+        value: f64,
+    },
+    /// Values so large that squared distances, or their sum, leave the range of `f64`.
+    #[error(
+        "the value at row {row}, column {column} is {value:e}: squared distances would leave the range of f64; scale \
+         the data so that no magnitude exceeds {limit:e}"
+    )]
+    ValuesTooLarge {
+        /// Row of the largest value.
+        row: usize,
+        /// Its column.
+        column: usize,
+        /// The value.
+        value: f64,
+        /// The largest magnitude allowed for this number of rows and columns and these weights.
+        limit: f64,
+    },
+    /// All values so small that squared distances vanish.
+    #[error(
+        "the largest magnitude is {largest:e}: squared distances would fall below the range of f64; scale the data so \
+         that the largest magnitude is at least {limit:e}"
+    )]
+    ValuesTooSmall {
+        /// The largest magnitude found.
+        largest: f64,
+        /// The smallest one allowed.
+        limit: f64,
+    },
+    /// New points have another number of columns than the model.
+    #[error("the points have {found} columns but the model was fitted on {expected}")]
+    DimensionMismatch {
+        /// Columns of the model.
+        expected: usize,
+        /// Columns of the points.
+        found: usize,
+    },
+    /// The number of weights is not the number of points.
+    #[error("{found} sample weights for {expected} points: give one weight per row")]
+    WeightCount {
+        /// Rows of the input.
+        expected: usize,
+        /// Weights given.
+        found: usize,
+    },
+    /// A weight is negative, NaN or infinite.
+    #[error("the sample weight at index {index} is {value}: weights must be finite and not negative")]
+    BadWeight {
+        /// Index of the first such weight.
+        index: usize,
+        /// The weight.
+        value: f64,
+    },
+    /// All weights are zero.
+    #[error("all sample weights are zero: at least one must be positive")]
+    ZeroWeights,
+    /// Given initial centroids have the wrong shape.
+    #[error(
+        "the initial centroids are [{found_k}, {found_d}] but [k, d] = [{k}, {d}] is needed: one row per cluster, one \
+         column per column of the points"
+    )]
+    InitShape {
+        /// Clusters asked for.
+        k: usize,
+        /// Columns of the points.
+        d: usize,
+        /// Rows given.
+        found_k: usize,
+        /// Columns given.
+        found_d: usize,
+    },
+    /// A given initial centroid is NaN or infinite, or too large for the element type of the points.
+    #[error(
+        "the initial centroid at row {row}, column {column} is {value}, which is not a finite value of the points' type"
+    )]
+    InitNotFinite {
+        /// Row of the first such value.
+        row: usize,
+        /// Its column.
+        column: usize,
+        /// The value.
+        value: f64,
+    },
+    /// The number that a stop rule compares with is negative, NaN or infinite.
+    #[error("the stop rule's number is {value}: it must be finite and not negative")]
+    BadStop {
+        /// The number.
+        value: f64,
+    },
+    /// The number of restarts is 0.
+    #[error("n_init is 0: ask for at least one start")]
+    ZeroRestarts,
+    /// A cluster lost its points and the policy was `EmptyCluster::Error`.
+    #[error(
+        "cluster {cluster} has no points after assignment {iteration}: choose another start, a smaller k, or a policy \
+         other than EmptyCluster::Error"
+    )]
+    EmptyCluster {
+        /// The cluster.
+        cluster: usize,
+        /// The round, from 1.
+        iteration: usize,
+    },
+    /// The device asked for is not there.
+    #[error("CUDA device {index} cannot be used: {reason}; use Device::Auto or Device::Cpu to run on the processor")]
+    NoDevice {
+        /// The device's index.
+        index: usize,
+        /// What is missing.
+        reason: String,
+    },
+    /// The progress callback cancelled the fit.
+    #[error("cancelled by the progress callback after {iterations} iterations")]
+    Cancelled {
+        /// Rounds completed in the start that was running.
+        iterations: usize,
+    },
+}

@@ -1,0 +1,266 @@
+//! The builder: what to fit, and the fit itself.
+
+use std::sync::Arc;
+
+use kmeans_core::Scalar;
+use kmeans_core::rng::Random;
+use kmeans_core::seeding;
+use kmeans_core::settings::{EmptyCluster, Settings, Stop};
+use ndarray::{Array2, ArrayBase, ArrayView2, Axis, Data, Ix1, Ix2};
+
+use crate::engine::{Engine, Outcome};
+use crate::fitted::FittedKMeans;
+use crate::points::Points;
+use crate::progress::{Control, Observer, Progress};
+use crate::{Device, Error, Init, cpu};
+
+/// K-means with k clusters: settings first, then [`fit`](Self::fit).
+///
+/// | setting | default |
+/// |---|---|
+/// | [`init`](Self::init) | greedy k-means++ |
+/// | [`max_iter`](Self::max_iter) | 300 |
+/// | [`stop`](Self::stop) | relative tolerance 1e-4, as scikit-learn |
+/// | [`empty_cluster`](Self::empty_cluster) | move to the farthest points, as scikit-learn |
+/// | [`n_init`](Self::n_init) | 1 |
+/// | [`seed`](Self::seed) | 0 |
+/// | [`device`](Self::device) | a GPU if one can be used, else the processor |
+///
+/// ```
+/// use kmeans_host::{KMeans, Stop};
+/// use ndarray::Array2;
+///
+/// let points = Array2::from_shape_fn((1000, 8), |(i, j)| ((i * 7 + j * 13) % 101) as f32);
+/// let fitted = KMeans::new(10).n_init(3).seed(42).stop(Stop::LabelsRepeat).fit(&points)?;
+/// assert_eq!(fitted.labels().len(), 1000);
+/// assert_eq!(fitted.counts().sum(), 1000);
+/// # Ok::<(), kmeans_host::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct KMeans {
+    k: usize,
+    init: Init,
+    settings: Settings,
+    n_init: usize,
+    seed: u64,
+    device: Device,
+    observer: Option<Observer>,
+}
+
+impl KMeans {
+    /// K-means with `k` clusters and the default settings.
+    pub fn new(k: usize) -> Self {
+        Self {
+            k,
+            init: Init::default(),
+            settings: Settings::default(),
+            n_init: 1,
+            seed: 0,
+            device: Device::default(),
+            observer: None,
+        }
+    }
+
+    /// How starting centroids are chosen.
+    pub fn init(mut self, init: Init) -> Self {
+        self.init = init;
+        self
+    }
+
+    /// The most rounds of assignment and update. With 0 the starting centroids are returned as they are.
+    pub fn max_iter(mut self, max_iter: usize) -> Self {
+        self.settings.max_iter = max_iter;
+        self
+    }
+
+    /// The stop rule beside repeating labels and the cap.
+    pub fn stop(mut self, stop: Stop) -> Self {
+        self.settings.stop = stop;
+        self
+    }
+
+    /// What happens to a cluster that loses its points.
+    pub fn empty_cluster(mut self, policy: EmptyCluster) -> Self {
+        self.settings.empty = policy;
+        self
+    }
+
+    /// The number of starts, of which the one with the smallest inertia is kept (the first among equals). A start that
+    /// is not random is made once, whatever is asked here.
+    pub fn n_init(mut self, n_init: usize) -> Self {
+        self.n_init = n_init;
+        self
+    }
+
+    /// The seed of all random draws.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Where the work runs.
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = device;
+        self
+    }
+
+    /// A function that is told how the fit goes, and can end it. It is called from the thread that called `fit`.
+    ///
+    /// ```
+    /// use kmeans_host::{Control, Error, KMeans, Progress};
+    /// use ndarray::Array2;
+    ///
+    /// let points = Array2::from_shape_fn((500, 2), |(i, j)| ((i * 31 + j * 17) % 97) as f64);
+    /// let stopped = KMeans::new(20)
+    ///     .on_progress(|progress| match progress {
+    ///         Progress::Iteration { iteration: 2, .. } => Control::Cancel,
+    ///         _ => Control::Continue,
+    ///     })
+    ///     .fit(&points);
+    /// assert_eq!(stopped.unwrap_err(), Error::Cancelled { iterations: 2 });
+    /// ```
+    pub fn on_progress(mut self, observer: impl Fn(&Progress) -> Control + Send + Sync + 'static) -> Self {
+        self.observer = Some(Observer(Arc::new(observer)));
+        self
+    }
+
+    /// Clusters `points`, [n, d]: any ndarray of `f32`, `f64`, `f16` or `bf16`, owned or a view, in any layout.
+    ///
+    /// # Errors
+    /// An [`Error`] that says which setting, row or device is wrong; the points are checked before any work is done.
+    pub fn fit<T: Scalar, S: Data<Elem = T>>(&self, points: &ArrayBase<S, Ix2>) -> Result<FittedKMeans<T>, Error> {
+        self.fit_view(points.view(), None)
+    }
+
+    /// Clusters `points`, [n, d], each row counting as much as its entry of `weights`, [n]: finite, not negative, not
+    /// all zero. Rows of weight zero get labels but move no centroid.
+    ///
+    /// ```
+    /// use kmeans_host::KMeans;
+    /// use ndarray::array;
+    ///
+    /// let points = array![[0.0_f64], [1.0], [50.0]];
+    /// let fitted = KMeans::new(1).fit_weighted(&points, &array![3.0, 1.0, 0.0])?;
+    /// assert_eq!(fitted.centroids()[[0, 0]], 0.25);
+    /// # Ok::<(), kmeans_host::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit), and for bad weights.
+    pub fn fit_weighted<T: Scalar, S: Data<Elem = T>, W: Data<Elem = f64>>(
+        &self,
+        points: &ArrayBase<S, Ix2>,
+        weights: &ArrayBase<W, Ix1>,
+    ) -> Result<FittedKMeans<T>, Error> {
+        self.fit_view(points.view(), Some(weights.to_vec()))
+    }
+
+    fn fit_view<T: Scalar>(
+        &self,
+        view: ArrayView2<'_, T>,
+        weights: Option<Vec<f64>>,
+    ) -> Result<FittedKMeans<T>, Error> {
+        self.check(view.dim())?;
+        let engine = engine_for::<T>(self.device)?;
+        let points = Points::new(view, weights)?;
+        let starts = if self.init.is_random() { self.n_init } else { 1 };
+        let mut best: Option<Outcome<T>> = None;
+        for restart in 0..starts {
+            let outcome = self.run(engine.as_ref(), &points, restart)?;
+            if best.as_ref().is_none_or(|b| outcome.inertia < b.inertia) {
+                best = Some(outcome);
+            }
+        }
+        let best = best.expect("n_init was checked to be at least 1");
+        Ok(FittedKMeans::new(best, self.device, engine.name()))
+    }
+
+    /// The settings against the shape of the points.
+    fn check(&self, (n, d): (usize, usize)) -> Result<(), Error> {
+        let k = self.k;
+        if k == 0 {
+            return Err(Error::ZeroClusters);
+        }
+        if k > u32::MAX as usize {
+            return Err(Error::TooManyClusters { k });
+        }
+        if self.n_init == 0 {
+            return Err(Error::ZeroRestarts);
+        }
+        if let Some(value) = self.settings.stop.parameter()
+            && !(value.is_finite() && value >= 0.0)
+        {
+            return Err(Error::BadStop { value });
+        }
+        if d == 0 {
+            return Err(Error::NoColumns);
+        }
+        if n == 0 {
+            return Err(Error::NoPoints);
+        }
+        if n < k {
+            return Err(Error::TooFewPoints { n, k });
+        }
+        if let Init::Centroids(c) = &self.init
+            && c.dim() != (k, d)
+        {
+            return Err(Error::InitShape { k, d, found_k: c.nrows(), found_d: c.ncols() });
+        }
+        Ok(())
+    }
+
+    fn run<T: Scalar>(
+        &self,
+        engine: &dyn Engine<T>,
+        points: &Points<'_, T>,
+        restart: usize,
+    ) -> Result<Outcome<T>, Error> {
+        let report = |progress: Progress| self.observer.as_ref().map_or(Control::Continue, |o| (o.0)(&progress));
+        let random = Random::new(self.seed, restart as u32);
+        let start =
+            self.start(engine, points, &random, &|done, total| report(Progress::Seeding { restart, done, total }))?;
+        engine.lloyd(points, start, &self.settings, &mut |iteration, record| {
+            report(Progress::Iteration { restart, iteration, max_iter: self.settings.max_iter, record })
+        })
+    }
+
+    fn start<T: Scalar>(
+        &self,
+        engine: &dyn Engine<T>,
+        points: &Points<'_, T>,
+        random: &Random,
+        seeding: &(dyn Fn(usize, usize) -> Control + Sync),
+    ) -> Result<Array2<T>, Error> {
+        let (n, k) = (points.n(), self.k);
+        let rows = match &self.init {
+            Init::FirstK => (0..k).collect(),
+            Init::EvenlySpaced => seeding::evenly_spaced(n, k),
+            Init::RandomPoints => seeding::random_rows(n, k, random),
+            Init::RandomLabels => return Ok(engine.random_label_start(points, k, random)),
+            Init::KMeansPlusPlus => engine.plus_plus(points, k, random, &mut |done, total| seeding(done, total))?,
+            Init::KMeansParallel => engine.parallel(points, k, random, &mut |done, total| seeding(done, total))?,
+            Init::Centroids(centroids) => return given_centroids(centroids),
+        };
+        Ok(points.view().select(Axis(0), &rows))
+    }
+}
+
+/// Given centroids, rounded to the points' type.
+fn given_centroids<T: Scalar>(centroids: &Array2<f64>) -> Result<Array2<T>, Error> {
+    for ((row, column), &value) in centroids.indexed_iter() {
+        // Half the range of f64 is spare, so that squared distances to the points stay finite too.
+        if !T::from_f64(value).to_f64().is_finite() || value.abs() > 1e150 {
+            return Err(Error::InitNotFinite { row, column, value });
+        }
+    }
+    Ok(centroids.mapv(T::from_f64))
+}
+
+/// The engine that `device` names.
+pub(crate) fn engine_for<T: Scalar>(device: Device) -> Result<Box<dyn Engine<T>>, Error> {
+    match device {
+        Device::Auto | Device::Cpu => Ok(Box::new(cpu::CpuEngine::new())),
+        Device::Cuda(index) => Err(Error::NoDevice { index, reason: "this version has no CUDA engine yet".into() }),
+    }
+}

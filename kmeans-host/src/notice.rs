@@ -1,0 +1,35 @@
+//! What a caller should know about a result that is right but may surprise.
+
+use std::fmt;
+
+/// Something about a fit worth telling, though it is no error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Notice {
+    /// The cap ended the iterations before a stop rule did.
+    NotConverged {
+        /// Iterations run.
+        iterations: usize,
+    },
+    /// Some clusters have no points, as when there are fewer distinct points than clusters.
+    EmptyClusters {
+        /// Clusters asked for.
+        k: usize,
+        /// Clusters that have points.
+        non_empty: usize,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotConverged { iterations } => {
+                write!(f, "stopped after {iterations} iterations before converging: raise max_iter or the tolerance")
+            }
+            Self::EmptyClusters { k, non_empty } => {
+                write!(f, "{non_empty} of {k} clusters have points: there may be fewer than {k} distinct points")
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Points and weights, checked once and read in place.
+
+use std::ops::Range;
+
+use kmeans_core::Scalar;
+use kmeans_core::fixed::{ExponentRange, ceil_log2};
+use kmeans_core::scalar::power_of_two;
+use ndarray::ArrayView2;
+use rayon::prelude::*;
+
+use crate::Error;
+
+/// Squared distances stay in the range of `f64` while magnitudes are below 2^this, less what rows and columns add.
+const LARGEST_EXPONENT: i32 = 1021;
+/// The largest magnitude must reach 2^this, or squared differences would be rounded to zero.
+const SMALLEST_EXPONENT: i32 = -500;
+
+/// Checked points, [n, d], with optional weights: every value finite and of a magnitude whose squares `f64` can hold.
+pub(crate) struct Points<'a, T> {
+    view: ArrayView2<'a, T>,
+    weights: Option<Vec<f64>>,
+    range: ExponentRange,
+    weight_range: ExponentRange,
+}
+
+impl<'a, T: Scalar> Points<'a, T> {
+    /// Checks `view` and `weights`.
+    pub fn new(view: ArrayView2<'a, T>, weights: Option<Vec<f64>>) -> Result<Self, Error> {
+        let (n, d) = view.dim();
+        if d == 0 {
+            return Err(Error::NoColumns);
+        }
+        let weight_range = check_weights(weights.as_deref(), n)?;
+        let mut points = Self { view, weights, range: ExponentRange::ZERO, weight_range };
+        points.range = points.scan()?;
+        points.check_magnitude()?;
+        Ok(points)
+    }
+
+    pub fn n(&self) -> usize {
+        self.view.nrows()
+    }
+
+    pub fn d(&self) -> usize {
+        self.view.ncols()
+    }
+
+    pub fn view(&self) -> ArrayView2<'a, T> {
+        self.view
+    }
+
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |w| w[i])
+    }
+
+    /// The exponents of all values.
+    pub fn range(&self) -> ExponentRange {
+        self.range
+    }
+
+    /// The exponents of all weights; of 1 if there are none.
+    pub fn weight_range(&self) -> ExponentRange {
+        self.weight_range
+    }
+
+    /// Rows per block: about 64 KiB, so that a block stays in a core's cache. Depends on d alone, so that every thread
+    /// count cuts the same blocks.
+    pub fn block_rows(&self) -> usize {
+        block_rows::<T>(self.d())
+    }
+
+    /// The ranges of rows of all blocks.
+    pub fn blocks(&self) -> impl IndexedParallelIterator<Item = Range<usize>> + use<T> {
+        let (n, step) = (self.n(), self.block_rows());
+        (0..n.div_ceil(step)).into_par_iter().map(move |b| b * step..n.min((b + 1) * step))
+    }
+
+    /// The rows of `range`, row-major: in place where memory is laid out so, else copied to `scratch`.
+    pub fn rows<'s>(&'s self, range: Range<usize>, scratch: &'s mut Vec<T>) -> &'s [T] {
+        let d = self.d();
+        if let Some(all) = self.view.to_slice() {
+            return &all[range.start * d..range.end * d];
+        }
+        scratch.clear();
+        for row in self.view.slice(ndarray::s![range, ..]).rows() {
+            match row.to_slice() {
+                Some(row) => scratch.extend_from_slice(row),
+                None => scratch.extend(row.iter().copied()),
+            }
+        }
+        scratch
+    }
+
+    /// One row, copied.
+    pub fn row(&self, i: usize) -> Vec<T> {
+        self.view.row(i).to_vec()
+    }
+
+    /// The exponents of all values, or where the first one is that is not finite.
+    fn scan(&self) -> Result<ExponentRange, Error> {
+        let found = self
+            .blocks()
+            .map_init(Vec::new, |scratch, rows| exponents(self.rows(rows.clone(), scratch)).ok_or(rows))
+            .try_reduce(|| ExponentRange::ZERO, |a, b| Ok(a.union(b)));
+        let Err(mut rows) = found else { return Ok(found.unwrap_or(ExponentRange::ZERO)) };
+        // Blocks end in any order: the first bad row is looked for from the start of the data.
+        rows.start = 0;
+        for (row, values) in self.view.slice(ndarray::s![rows, ..]).rows().into_iter().enumerate() {
+            if let Some(column) = values.iter().position(|v| !v.to_f64().is_finite()) {
+                return Err(Error::NonFinite { row, column, value: values[column].to_f64() });
+            }
+        }
+        unreachable!("a block with a value that is not finite was found above")
+    }
+
+    fn check_magnitude(&self) -> Result<(), Error> {
+        if self.range.is_zero() {
+            return Ok(());
+        }
+        // Σᵢ wᵢ·D(xᵢ, c) < n · max w · d · (2·max |x|)² must stay below 2^1023.
+        let weight = self.weight_range.high.max(1);
+        let spare = ceil_log2(self.n() as u64) + ceil_log2(self.d() as u64) + weight;
+        let high = (LARGEST_EXPONENT - spare).div_euclid(2);
+        if self.range.high > high {
+            let ((row, column), value) = self
+                .view
+                .indexed_iter()
+                .map(|(at, v)| (at, v.to_f64()))
+                .fold(((0, 0), 0.0_f64), |best, (at, v)| if v.abs() > best.1.abs() { (at, v) } else { best });
+            return Err(Error::ValuesTooLarge { row, column, value, limit: power_of_two(high) });
+        }
+        if self.range.high <= SMALLEST_EXPONENT {
+            let largest = self.view.iter().map(|v| v.to_f64().abs()).fold(0.0, f64::max);
+            return Err(Error::ValuesTooSmall { largest, limit: power_of_two(SMALLEST_EXPONENT) });
+        }
+        Ok(())
+    }
+}
+
+/// Rows per block for `d` columns of `T`.
+fn block_rows<T>(d: usize) -> usize {
+    ((64 << 10) / (d * size_of::<T>())).clamp(32, 4096).next_multiple_of(32)
+}
+
+fn check_weights(weights: Option<&[f64]>, n: usize) -> Result<ExponentRange, Error> {
+    let Some(weights) = weights else { return Ok(ExponentRange::of(1.0)) };
+    if weights.len() != n {
+        return Err(Error::WeightCount { expected: n, found: weights.len() });
+    }
+    if let Some(index) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+        return Err(Error::BadWeight { index, value: weights[index] });
+    }
+    let range = weights.iter().fold(ExponentRange::ZERO, |r, &w| r.union(ExponentRange::of(w)));
+    if range.is_zero() { Err(Error::ZeroWeights) } else { Ok(range) }
+}
+
+/// The exponents of `values`; `None` if one is not finite.
+fn exponents<T: Scalar>(values: &[T]) -> Option<ExponentRange> {
+    let mut range = ExponentRange::ZERO;
+    for v in values {
+        let v = v.to_f64();
+        if !v.is_finite() {
+            return None;
+        }
+        range = range.union(ExponentRange::of(v));
+    }
+    Some(range)
+}

@@ -1,0 +1,53 @@
+//! What a running fit tells its caller, and what the caller can answer.
+
+use std::fmt;
+use std::sync::Arc;
+
+use kmeans_core::settings::Iteration;
+
+/// A report from a running fit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Progress {
+    /// Starting centroids are being picked.
+    Seeding {
+        /// The start, from 0 to `n_init` − 1.
+        restart: usize,
+        /// Centroids (or, for k-means||, rounds) done.
+        done: usize,
+        /// Centroids (or rounds) to do.
+        total: usize,
+    },
+    /// A round of assignment and update is done.
+    Iteration {
+        /// The start, from 0 to `n_init` − 1.
+        restart: usize,
+        /// The round, from 1.
+        iteration: usize,
+        /// The cap on rounds.
+        max_iter: usize,
+        /// What the round did.
+        record: Iteration,
+    },
+}
+
+/// The caller's answer to a [`Progress`] report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Go on.
+    Continue,
+    /// End here and return the model as it is, not converged. While seeding there is no model yet: as `Cancel`.
+    Finish,
+    /// End with [`Error::Cancelled`](crate::Error::Cancelled).
+    Cancel,
+}
+
+/// The callback, shared so that a builder can be cloned.
+#[derive(Clone)]
+pub(crate) struct Observer(pub Arc<dyn Fn(&Progress) -> Control + Send + Sync>);
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Observer")
+    }
+}
