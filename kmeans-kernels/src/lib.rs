@@ -1,0 +1,2 @@
+//! GPU kernels of exact k-means.
+#![no_std]

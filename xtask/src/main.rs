@@ -1,0 +1,3 @@
+//! Tasks for people who work on the project.
+
+fn main() {}
