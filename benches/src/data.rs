@@ -1,0 +1,144 @@
+//! Points and initial centroids: generated, read from `.npy`, or cut from an image.
+
+use std::error::Error;
+use std::path::Path;
+
+use kmeans_core::rng::{Purpose, Random};
+use kmeans_core::seeding;
+use ndarray::{Array2, Axis};
+use ndarray_npy::{read_npy, write_npy};
+
+use crate::shapes::{Points, Shape};
+
+/// Side of an image patch, in pixels.
+const PATCH: usize = 5;
+/// Colours of a pixel.
+const CHANNELS: usize = 3;
+
+/// What a fit starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Data {
+    /// [n, d].
+    pub points: Array2<f32>,
+    /// Initial centroids, [k, d].
+    pub start: Array2<f32>,
+}
+
+impl Data {
+    /// Points of `shape` from the library's counter-based random numbers; they are the same on every machine. The fit
+    /// starts from rows ⌊i·n/k⌋.
+    pub fn generate(shape: &Shape) -> Self {
+        let points = match shape.points {
+            Points::Uniform => Array2::from_shape_fn((shape.n, shape.d), |(i, j)| unit(Purpose::Point, i, j)),
+            Points::Blobs => {
+                let random = Random::new(0, 0);
+                let label = |i| random.below(shape.k as u64, Purpose::Label, 0, i as u64) as usize;
+                let centre = |cluster, j| 16.0 * unit(Purpose::PlusPlus, cluster, j) - 8.0;
+                // A uniform number less its mean has variance 1/12.
+                let noise = |i, j| (unit(Purpose::Point, i, j) - 0.5) * 12.0_f32.sqrt();
+                Array2::from_shape_fn((shape.n, shape.d), |(i, j)| centre(label(i), j) + noise(i, j))
+            }
+        };
+        Self::evenly_spaced(points, shape.k)
+    }
+
+    /// `points` and rows ⌊i·n/k⌋ of them to start from.
+    pub fn evenly_spaced(points: Array2<f32>, k: usize) -> Self {
+        let start = points.select(Axis(0), &seeding::evenly_spaced(points.nrows(), k));
+        Self { points, start }
+    }
+
+    /// Reads `NAME.npy` and `NAME_init.npy` of `shape` from the folder `dir`.
+    ///
+    /// # Errors
+    /// If a file cannot be read or has another shape.
+    pub fn read(dir: &Path, shape: &Shape) -> Result<Self, Box<dyn Error>> {
+        let read = |name: String, expected: (usize, usize)| {
+            let path = dir.join(name);
+            let array: Array2<f32> = read_npy(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+            if array.dim() != expected {
+                return Err(format!("{} is {:?}, but {expected:?} is needed", path.display(), array.dim()));
+            }
+            Ok(array)
+        };
+        let stem = shape.file_stem();
+        Ok(Self {
+            points: read(format!("{stem}.npy"), (shape.n, shape.d))?,
+            start: read(format!("{stem}_init.npy"), (shape.k, shape.d))?,
+        })
+    }
+
+    /// Writes the files that [`read`](Self::read) reads, so that another program can be measured on the same data.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn write(&self, dir: &Path, shape: &Shape) -> Result<(), Box<dyn Error>> {
+        std::fs::create_dir_all(dir)?;
+        let stem = shape.file_stem();
+        write_npy(dir.join(format!("{stem}.npy")), &self.points)?;
+        write_npy(dir.join(format!("{stem}_init.npy")), &self.start)?;
+        Ok(())
+    }
+}
+
+/// All 5×5 patches of an RGB image at stride 1, [n, 75], values in [0, 1].
+///
+/// # Errors
+/// If the image cannot be read or is smaller than a patch.
+pub fn patches(path: &Path) -> Result<Array2<f32>, Box<dyn Error>> {
+    let image = image::open(path).map_err(|e| format!("{}: {e}", path.display()))?.into_rgb32f();
+    let (width, height) = (image.width() as usize, image.height() as usize);
+    if width < PATCH || height < PATCH {
+        return Err(format!("{} is {width}×{height}: smaller than a patch", path.display()).into());
+    }
+    let (across, down) = (width - PATCH + 1, height - PATCH + 1);
+    let values = image.as_raw();
+    Ok(Array2::from_shape_fn((across * down, PATCH * PATCH * CHANNELS), |(patch, value)| {
+        let row = patch / across + value / (PATCH * CHANNELS);
+        let first = (row * width + patch % across) * CHANNELS;
+        values[first + value % (PATCH * CHANNELS)]
+    }))
+}
+
+/// A number in [0, 1), with 24 random bits.
+fn unit(purpose: Purpose, row: usize, column: usize) -> f32 {
+    let bits = Random::new(0, 0).bits(purpose, column as u32, row as u64);
+    (bits >> 40) as f32 / (1_u32 << 24) as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shapes::CPU;
+
+    #[test]
+    fn written_data_is_read_back() {
+        let shape = Shape { n: 50, d: 3, k: 4, ..CPU[3] };
+        let data = Data::generate(&shape);
+        let dir = std::env::temp_dir().join(format!("kmeans-benches-{}", std::process::id()));
+        data.write(&dir, &shape).unwrap();
+        assert_eq!(Data::read(&dir, &shape).unwrap(), data);
+        let error = Data::read(&dir, &Shape { n: 51, ..shape }).unwrap_err().to_string();
+        assert!(error.contains("(50, 3), but (51, 3) is needed"), "{error}");
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn uniform_points_fill_the_unit_interval() {
+        let points = Data::generate(&Shape { n: 1000, d: 2, k: 10, ..CPU[0] }).points;
+        assert!(points.iter().all(|v| (0.0..1.0).contains(v)));
+        assert!((points.mean().unwrap() - 0.5).abs() < 0.02);
+    }
+
+    #[test]
+    fn a_patch_is_a_window_of_the_image() {
+        let path = std::env::temp_dir().join(format!("kmeans-benches-{}.png", std::process::id()));
+        image::RgbImage::from_fn(7, 6, |x, y| image::Rgb([x as u8, y as u8, 255])).save(&path).unwrap();
+        let patches = patches(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(patches.dim(), (3 * 2, 75));
+        let last = patches.row(5).mapv(|v| (v * 255.0).round() as u8);
+        assert_eq!(last.as_slice().unwrap()[..6], [2, 1, 255, 3, 1, 255]);
+        assert_eq!(last.as_slice().unwrap()[72..], [6, 5, 255]);
+    }
+}
