@@ -9,6 +9,7 @@
 //! | [`mod@distance`] | the distance D that labels are decided by |
 //! | [`exact`] | sums without rounding, and their quotient rounded once: what a centroid is |
 //! | [`fixed`] | how narrow an integer can carry those sums for given data |
+//! | [`launch`] | what host and GPU agree on to run a kernel |
 //! | [`settings`] | stop rules and the policy for empty clusters |
 //! | [`rng`] | counter-based random numbers: the same draw whoever makes it, in any order |
 //! | [`seeding`] | starting centroids, step by step |
@@ -32,6 +33,7 @@ extern crate alloc;
 pub mod distance;
 pub mod exact;
 pub mod fixed;
+pub mod launch;
 #[cfg(feature = "alloc")]
 pub mod reference;
 pub mod rng;

@@ -1,0 +1,2 @@
+//! Assignment.
+pub mod direct;

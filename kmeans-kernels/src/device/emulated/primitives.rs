@@ -1,0 +1,257 @@
+//! The functions and types that kernels see.
+
+use std::marker::PhantomData;
+use std::panic::Location;
+
+use super::super::{Atomic, Element, lane};
+use super::memory::{Action, Memory};
+use super::thread::{Meeting, Thread};
+
+/// The thread's position in its block.
+pub fn thread_index() -> u32 {
+    Thread::with_current(|t| t.index)
+}
+
+/// Threads per block.
+pub fn block_size() -> u32 {
+    Thread::with_current(|t| t.block.geometry.block)
+}
+
+/// The block's position in the grid's first dimension.
+pub fn block_index() -> u32 {
+    Thread::with_current(|t| t.block.index[0])
+}
+
+/// The block's position in the grid's second dimension.
+pub fn block_row() -> u32 {
+    Thread::with_current(|t| t.block.index[1])
+}
+
+/// Blocks in the grid's first dimension.
+pub fn grid_size() -> u32 {
+    Thread::with_current(|t| t.block.geometry.grid[0])
+}
+
+/// Blocks in the grid's second dimension.
+pub fn grid_rows() -> u32 {
+    Thread::with_current(|t| t.block.geometry.grid[1])
+}
+
+/// Waits until every thread of the block is here; what they wrote before is visible after.
+#[track_caller]
+pub fn sync_block() {
+    meet(Meeting::Block);
+}
+
+/// Waits until every lane of the warp is here; what they wrote before is visible after.
+#[track_caller]
+pub fn sync_warp() {
+    meet(Meeting::Warp);
+}
+
+/// The value of the lane whose number differs in the bits of `mask`.
+#[track_caller]
+pub fn shuffle_xor<T: Element>(value: T, mask: u32) -> T {
+    exchange(value, lane() ^ mask)
+}
+
+/// The value of the lane `delta` above, or the thread's own where there is none.
+#[track_caller]
+pub fn shuffle_down<T: Element>(value: T, delta: u32) -> T {
+    let from = lane() + delta;
+    exchange(value, if from < 32 { from } else { lane() })
+}
+
+/// One bit per lane, in lane order: whether its `predicate` holds.
+#[track_caller]
+pub fn ballot(predicate: bool) -> u32 {
+    meet(Meeting::Vote(predicate)) as u32
+}
+
+#[track_caller]
+fn exchange<T: Element>(value: T, from: u32) -> T {
+    T::from_raw(meet(Meeting::Exchange { value: value.to_raw(), from }))
+}
+
+#[track_caller]
+fn meet(meeting: Meeting) -> u64 {
+    let place = Location::caller();
+    Thread::with_current(|t| t.meet(meeting, place))
+}
+
+/// Some bytes of memory, whose every access is checked.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    memory: &'a Memory,
+    start: u64,
+    end: u64,
+}
+
+impl View<'_> {
+    /// The address of element `index`, once `thread` may do `action` there.
+    fn address<T: Element>(self, index: u64, action: Action, thread: &Thread, place: Place) -> u64 {
+        let address = self.start.saturating_add(index.saturating_mul(T::SIZE as u64));
+        thread.check(self.memory, address, T::SIZE, self.end, action, place);
+        address
+    }
+
+    fn get<T: Element>(self, index: u64, thread: &Thread, place: Place) -> T {
+        let address = self.address::<T>(index, Action::Read, thread, place);
+        T::from_raw(self.memory.load(address, T::SIZE))
+    }
+
+    fn set<T: Element>(self, index: u64, value: T, thread: &Thread, place: Place) {
+        let address = self.address::<T>(index, Action::Write, thread, place);
+        self.memory.store(address, T::SIZE, value.to_raw());
+    }
+
+    fn fetch_add<T: Atomic>(self, index: u64, value: T, thread: &Thread, place: Place) -> T {
+        let address = self.address::<T>(index, Action::Add, thread, place);
+        let old = self.memory.load(address, T::SIZE);
+        // Adding in 64 bits and storing the low ones wraps as the type does.
+        self.memory.store(address, T::SIZE, old.wrapping_add(value.to_raw()));
+        T::from_raw(old)
+    }
+}
+
+type Place = &'static Location<'static>;
+
+/// An array that the kernel reads.
+#[derive(Clone, Copy)]
+pub struct In<'a, T>(View<'a>, PhantomData<T>);
+
+impl<'a, T: Element> In<'a, T> {
+    pub(super) fn new(memory: &'a Memory) -> Self {
+        Self(View { memory, start: 0, end: memory.len() as u64 }, PhantomData)
+    }
+
+    /// Element `index`.
+    #[track_caller]
+    pub fn get(self, index: u64) -> T {
+        let place = Location::caller();
+        Thread::with_current(|t| self.0.get(index, t, place))
+    }
+}
+
+/// An array that the kernel writes, and may read.
+#[derive(Clone, Copy)]
+pub struct Out<'a, T>(View<'a>, PhantomData<T>);
+
+impl<'a, T: Element> Out<'a, T> {
+    pub(super) fn new(memory: &'a Memory) -> Self {
+        Self(View { memory, start: 0, end: memory.len() as u64 }, PhantomData)
+    }
+
+    /// Element `index`.
+    #[track_caller]
+    pub fn get(self, index: u64) -> T {
+        let place = Location::caller();
+        Thread::with_current(|t| self.0.get(index, t, place))
+    }
+
+    /// Writes element `index`.
+    #[track_caller]
+    pub fn set(self, index: u64, value: T) {
+        let place = Location::caller();
+        Thread::with_current(|t| self.0.set(index, value, t, place));
+    }
+}
+
+impl<T: Atomic> Out<'_, T> {
+    /// Adds to element `index`, wrapping.
+    #[track_caller]
+    pub fn add(self, index: u64, value: T) {
+        let place = Location::caller();
+        Thread::with_current(|t| self.0.fetch_add(index, value, t, place));
+    }
+
+    /// Adds to element `index`, wrapping, and returns what it was.
+    #[track_caller]
+    pub fn fetch_add(self, index: u64, value: T) -> T {
+        let place = Location::caller();
+        Thread::with_current(|t| self.0.fetch_add(index, value, t, place))
+    }
+}
+
+/// The module's constant memory, which the host fills before it launches.
+#[derive(Clone, Copy)]
+pub struct Constants<'a, T>(View<'a>, PhantomData<T>);
+
+impl<'a, T: Element> Constants<'a, T> {
+    pub(super) fn new(memory: &'a Memory) -> Self {
+        Self(View { memory, start: 0, end: memory.len() as u64 }, PhantomData)
+    }
+
+    /// Element `index`.
+    #[track_caller]
+    pub fn get(self, index: u32) -> T {
+        let place = Location::caller();
+        Thread::with_current(|t| self.0.get(index as u64, t, place))
+    }
+}
+
+/// The block's shared memory, handed out piece by piece from its start.
+#[derive(Default)]
+pub struct SharedMemory {
+    next: u32,
+}
+
+impl SharedMemory {
+    /// All of it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The next `len` elements, aligned to their size.
+    pub fn array<'a, T: Element>(&mut self, len: u32) -> Shared<'a, T> {
+        let start = self.next.next_multiple_of(T::SIZE);
+        self.next = start + len * T::SIZE;
+        Shared { start, len, lifetime: PhantomData }
+    }
+}
+
+/// An array in shared memory.
+#[derive(Clone, Copy)]
+pub struct Shared<'a, T> {
+    start: u32,
+    len: u32,
+    lifetime: PhantomData<&'a T>,
+}
+
+impl<T: Element> Shared<'_, T> {
+    /// Lets `f` see the array as part of the running block's memory.
+    fn with<R>(self, f: impl FnOnce(View, &Thread) -> R) -> R {
+        let (start, end) = (self.start as u64, self.start as u64 + self.len as u64 * T::SIZE as u64);
+        Thread::with_current(|t| f(View { memory: t.block.shared, start, end }, t))
+    }
+
+    /// Element `index`.
+    #[track_caller]
+    pub fn get(self, index: u32) -> T {
+        let place = Location::caller();
+        self.with(|view, t| view.get(index as u64, t, place))
+    }
+
+    /// Writes element `index`.
+    #[track_caller]
+    pub fn set(self, index: u32, value: T) {
+        let place = Location::caller();
+        self.with(|view, t| view.set(index as u64, value, t, place));
+    }
+}
+
+impl<T: Atomic> Shared<'_, T> {
+    /// Adds to element `index`, wrapping.
+    #[track_caller]
+    pub fn add(self, index: u32, value: T) {
+        let place = Location::caller();
+        self.with(|view, t| view.fetch_add(index as u64, value, t, place));
+    }
+
+    /// Adds to element `index`, wrapping, and returns what it was.
+    #[track_caller]
+    pub fn fetch_add(self, index: u32, value: T) -> T {
+        let place = Location::caller();
+        self.with(|view, t| view.fetch_add(index as u64, value, t, place))
+    }
+}

@@ -1,0 +1,210 @@
+//! Runs the threads of a block, lets them meet, and names who is missing.
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe, Location};
+use std::rc::Rc;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult};
+use kmeans_core::launch::{MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS};
+
+use super::super::WARP;
+use super::fault::{Fault, FaultKind};
+use super::memory::Memory;
+use super::thread::{Block, Meeting, Pause, Thread};
+use super::{Clock, Geometry};
+
+/// Bytes of stack per thread: plenty for a kernel, and enough for Rust's panic messages.
+const STACK: usize = 256 * 1024;
+
+/// The source of every choice: `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014).
+pub(super) struct Random(Cell<u64>);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(Cell::new(seed))
+    }
+
+    fn below(&self, bound: usize) -> usize {
+        self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
+        let mut z = self.0.get();
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ z >> 31) % bound as u64) as usize
+    }
+}
+
+/// Runs every block of a grid, in a random order.
+pub(super) fn run_grid(
+    random: &Random,
+    clock: &Rc<Clock>,
+    kernel: &'static str,
+    geometry: Geometry,
+    body: &dyn Fn(),
+) -> Result<(), Fault> {
+    let Geometry { grid, block: threads, shared } = geometry;
+    assert!(threads.is_multiple_of(WARP) && (WARP..=MAX_THREADS).contains(&threads), "{kernel}: {threads} threads");
+    assert!((0..2).all(|i| (1..=MAX_GRID[i]).contains(&grid[i])), "{kernel}: a grid of {grid:?}");
+    assert!(shared <= MAX_SHARED_BYTES, "{kernel}: {shared} bytes of shared memory");
+
+    clock.now.update(|t| t + 1);
+    clock.launch.set(clock.now.get());
+    let shared = Memory::new_shared(shared as usize, clock.clone());
+    let mut stacks = Vec::new();
+    let mut blocks: Vec<u64> = (0..grid[0] as u64 * grid[1] as u64).collect();
+    while !blocks.is_empty() {
+        let number = blocks.swap_remove(random.below(blocks.len()));
+        clock.now.update(|t| t + 1);
+        clock.block.set(clock.now.get());
+        let block = Block {
+            index: [(number % grid[0] as u64) as u32, (number / grid[0] as u64) as u32],
+            geometry,
+            shared: &shared,
+            clock: clock.clone(),
+            warp_intervals: vec![Cell::new(0); (threads / WARP) as usize],
+        };
+        Running::new(&block, body, random, &mut stacks).run().map_err(|(thread, kind, place)| Fault {
+            kernel,
+            block: block.index,
+            thread,
+            kind,
+            place,
+        })?;
+    }
+    Ok(())
+}
+
+type FaultAt = (u32, FaultKind, &'static Location<'static>);
+type Fiber = Coroutine<u64, Pause, (), DefaultStack>;
+
+/// What a thread of the block does now.
+#[derive(Clone, Copy)]
+enum State {
+    /// It can run; the value is the answer to what it waited for.
+    Ready(u64),
+    Waiting(Meeting, &'static Location<'static>),
+    Returned,
+}
+
+/// The threads of a block under way.
+struct Running<'a> {
+    block: &'a Block<'a>,
+    random: &'a Random,
+    fibers: Vec<Fiber>,
+    states: Vec<State>,
+    ready: Vec<usize>,
+    stacks: &'a mut Vec<DefaultStack>,
+}
+
+impl<'a> Running<'a> {
+    fn new(block: &'a Block<'a>, body: &'a dyn Fn(), random: &'a Random, stacks: &'a mut Vec<DefaultStack>) -> Self {
+        let threads = block.geometry.block as usize;
+        let fibers = (0..block.geometry.block)
+            .map(|thread| {
+                let stack = stacks.pop().unwrap_or_else(|| DefaultStack::new(STACK).expect("memory for a stack"));
+                // SAFETY: the closure borrows `block` and `body` for 'a, and `Running`, which owns the coroutine, is
+                // dropped (which ends the coroutine) before 'a is over.
+                unsafe {
+                    Coroutine::with_stack_unchecked(stack, move |yielder, _| Thread::run(thread, block, yielder, body))
+                }
+            })
+            .collect();
+        Self { block, random, fibers, states: vec![State::Ready(0); threads], ready: (0..threads).collect(), stacks }
+    }
+
+    /// Runs the block to its end.
+    fn run(mut self) -> Result<(), FaultAt> {
+        loop {
+            while !self.ready.is_empty() {
+                let thread = self.ready.swap_remove(self.random.below(self.ready.len()));
+                self.step(thread)?;
+            }
+            if self.states.iter().all(|s| matches!(s, State::Returned)) {
+                self.stacks.extend(self.fibers.drain(..).map(Fiber::into_stack));
+                return Ok(());
+            }
+            self.pass_block_barrier()?;
+        }
+    }
+
+    /// Lets a thread run until it waits, returns or fails.
+    fn step(&mut self, thread: usize) -> Result<(), FaultAt> {
+        let State::Ready(answer) = self.states[thread] else { unreachable!("only ready threads are picked") };
+        let fiber = &mut self.fibers[thread];
+        let result = panic::catch_unwind(AssertUnwindSafe(|| fiber.resume(answer)));
+        Thread::leave();
+        self.states[thread] = match result {
+            Ok(CoroutineResult::Return(())) => State::Returned,
+            Ok(CoroutineResult::Yield(Pause::Meet(meeting, place))) => State::Waiting(meeting, place),
+            Ok(CoroutineResult::Yield(Pause::Fault(kind, place))) => return Err((thread as u32, kind, place)),
+            Err(payload) => {
+                eprintln!("the panic is in block {:?}, thread {thread}", self.block.index);
+                panic::resume_unwind(payload)
+            }
+        };
+        self.meet_warp(thread / WARP as usize);
+        Ok(())
+    }
+
+    /// Completes a meeting of a warp if all its lanes are there.
+    fn meet_warp(&mut self, warp: usize) {
+        let lanes = warp * WARP as usize..(warp + 1) * WARP as usize;
+        let State::Waiting(first, place) = self.states[lanes.start] else { return };
+        let together = |&state: &State| match state {
+            State::Waiting(meeting, other) => meeting.name() == first.name() && other == place,
+            _ => false,
+        };
+        if matches!(first, Meeting::Block) || !self.states[lanes.clone()].iter().all(together) {
+            return;
+        }
+        let meetings: Vec<Meeting> = self.states[lanes.clone()]
+            .iter()
+            .filter_map(|state| if let State::Waiting(meeting, _) = state { Some(*meeting) } else { None })
+            .collect();
+        let votes = meetings.iter().rev().fold(0, |bits, m| bits << 1 | u64::from(matches!(m, Meeting::Vote(true))));
+        for (thread, &meeting) in lanes.zip(&meetings) {
+            let answer = match meeting {
+                Meeting::Exchange { from, .. } => match meetings[from as usize] {
+                    Meeting::Exchange { value, .. } => value,
+                    _ => unreachable!("all lanes meet for the same"),
+                },
+                Meeting::Vote(_) => votes,
+                Meeting::Warp | Meeting::Block => 0,
+            };
+            self.states[thread] = State::Ready(answer);
+            self.ready.push(thread);
+        }
+        if matches!(first, Meeting::Warp) {
+            self.block.warp_intervals[warp].update(|t| t + 1);
+        }
+    }
+
+    /// Lets all threads pass the barrier of the block if all are there, and says who is missing otherwise.
+    fn pass_block_barrier(&mut self) -> Result<(), FaultAt> {
+        let waiting = |state: &State| match *state {
+            State::Waiting(meeting, place) => Some((meeting, place)),
+            _ => None,
+        };
+        // A meeting of a warp that is still open is missing a lane: report it first, since the block waits for it.
+        let is_warp = |s: &State| waiting(s).is_some_and(|(m, _)| !matches!(m, Meeting::Block));
+        let stuck = self.states.iter().position(is_warp);
+        let first = stuck.or_else(|| self.states.iter().position(|s| waiting(s).is_some()));
+        let first = first.expect("a thread that waits");
+        let (meeting, place) = waiting(&self.states[first]).expect("it waits");
+        let members = match stuck {
+            Some(thread) => thread / WARP as usize * WARP as usize..(thread / WARP as usize + 1) * WARP as usize,
+            None => 0..self.states.len(),
+        };
+        let here = |state: &State| waiting(state).is_some_and(|(m, p)| m.name() == meeting.name() && p == place);
+        let missing = members.clone().find(|&t| !here(&self.states[t]));
+        if let Some(missing) = missing {
+            let elsewhere = waiting(&self.states[missing]).map(|(m, p)| (m.name(), p));
+            let kind = FaultKind::Stuck { at: meeting.name(), missing: missing as u32, elsewhere };
+            return Err((first as u32, kind, place));
+        }
+        self.block.clock.now.update(|t| t + 1);
+        self.states.fill(State::Ready(0));
+        self.ready.extend(members);
+        Ok(())
+    }
+}

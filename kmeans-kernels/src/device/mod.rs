@@ -1,0 +1,151 @@
+//! What a kernel can ask of the machine it runs on; the only module with `unsafe` code, inline assembly or intrinsics.
+//!
+//! Everything here exists twice behind the same names. On `nvptx64` each function is one or a few instructions and
+//! nothing is checked. Everywhere else [`emulated`] stands in, so that `cargo test` runs every kernel, and every access
+//! is checked. A kernel's body is safe code over these functions and types, the same source for both.
+//!
+//! | primitive | what it does | who takes part | not supported |
+//! |---|---|---|---|
+//! | [`thread_index`], [`block_size`] | position in the block, threads per block | each thread | blocks of more than one dimension; sizes that are not a multiple of 32 |
+//! | [`block_index`], [`block_row`], [`grid_size`], [`grid_rows`] | position in the grid (x, y), blocks in x and y | each thread | grids of three dimensions |
+//! | [`sync_block`] | waits for the block; memory written before it is seen after it | every thread of the block, from the same place in the code, none having returned | named and partial barriers |
+//! | [`sync_warp`] | the same for 32 threads | all 32 lanes, from the same place | masks |
+//! | [`shuffle_xor`], [`shuffle_down`] | reads another lane's value; orders no memory | all 32 lanes | masks, widths below 32 |
+//! | [`ballot`] | one bit per lane | all 32 lanes | masks |
+//! | [`In`], [`Out`] | arrays in global memory, 64-bit indices | each thread owns what it writes until the kernel ends, or until a barrier within its block | unaligned and vector access |
+//! | [`Out::add`], [`Out::fetch_add`] | atomic addition, wrapping, in no order | any thread of the grid | ordering other accesses by an atomic |
+//! | [`Shared`], [`SharedMemory`] | arrays in the block's shared memory, 32-bit indices | each thread owns what it writes until the next barrier | static shared memory: all of it is sized at launch |
+//! | [`Constants`] | the 64 KiB that are read through the constant cache, filled by the host | each thread reads; fast where a warp reads one address | writing |
+//!
+//! A barrier must stand where every thread of the block passes: not in a branch, not in a loop that threads leave at
+//! different times. The emulator reports a breach; on a GPU it hangs or corrupts.
+
+// The one place for it: see above.
+#![allow(unsafe_code)]
+
+use half::{bf16, f16};
+use kmeans_core::Scalar;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod emulated;
+#[cfg(target_arch = "nvptx64")]
+mod nvptx;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use emulated::primitives::{
+    Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, grid_rows, grid_size,
+    shuffle_down, shuffle_xor, sync_block, sync_warp, thread_index,
+};
+#[cfg(target_arch = "nvptx64")]
+pub use nvptx::{
+    Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, grid_rows, grid_size,
+    shuffle_down, shuffle_xor, sync_block, sync_warp, thread_index,
+};
+
+/// Lanes of a warp.
+pub const WARP: u32 = 32;
+
+/// The lane of this thread in its warp.
+#[inline(always)]
+pub fn lane() -> u32 {
+    thread_index() % WARP
+}
+
+/// A type that memory can hold: 1, 2, 4 or 8 bytes, every bit pattern valid.
+pub trait Element: Copy + 'static {
+    /// Its size in bytes.
+    const SIZE: u32;
+    /// Its bits, in the low end.
+    fn to_raw(self) -> u64;
+    /// The value with these bits.
+    fn from_raw(raw: u64) -> Self;
+}
+
+/// An [`Element`] that the memory system can add to: an integer of 4 or 8 bytes.
+pub trait Atomic: Element {}
+
+/// An element type of points and centroids that kernels are compiled for.
+pub trait Number: Scalar + Element {}
+
+macro_rules! elements {
+    ($($type:ty: $to:expr, $from:expr;)*) => { $(
+        impl Element for $type {
+            const SIZE: u32 = size_of::<$type>() as u32;
+            #[inline(always)]
+            fn to_raw(self) -> u64 {
+                $to(self)
+            }
+            #[inline(always)]
+            fn from_raw(raw: u64) -> Self {
+                $from(raw)
+            }
+        }
+    )* };
+}
+
+elements! {
+    u8: |v| v as u64, |raw| raw as u8;
+    u32: |v| v as u64, |raw| raw as u32;
+    i32: |v| v as u32 as u64, |raw| raw as u32 as i32;
+    u64: |v| v, |raw| raw;
+    i64: |v| v as u64, |raw| raw as i64;
+    f32: |v: f32| v.to_bits() as u64, |raw| f32::from_bits(raw as u32);
+    f64: |v: f64| v.to_bits(), f64::from_bits;
+    f16: |v: f16| v.to_bits() as u64, |raw| f16::from_bits(raw as u16);
+    bf16: |v: bf16| v.to_bits() as u64, |raw| bf16::from_bits(raw as u16);
+}
+
+impl Atomic for u32 {}
+impl Atomic for u64 {}
+impl Atomic for i64 {}
+
+impl Number for f32 {}
+impl Number for f64 {}
+impl Number for f16 {}
+impl Number for bf16 {}
+
+/// Declares the GPU entry points of a kernel's body: `body(arguments); name: (types), ...`.
+///
+/// Each entry instantiates the body for its list of types, the first of which is called `T` in the arguments. On the
+/// host it only checks that body and arguments agree: tests call the body through the emulator.
+macro_rules! entries {
+    ($body:ident $arguments:tt; $($name:ident: $types:tt),* $(,)?) => {
+        $( $crate::device::entries! { @one $body $arguments $name $types } )*
+    };
+    (@one $body:ident ($($argument:ident: $type:ty),*) $name:ident ($($first:ty $(, $more:ty)*)?)) => {
+        #[cfg(target_arch = "nvptx64")]
+        const _: () = {
+            $( #[allow(dead_code)] type T = $first; )?
+            #[allow(unsafe_code)]
+            #[unsafe(no_mangle)]
+            unsafe extern "ptx-kernel" fn $name($($argument: <$type as $crate::device::Argument>::Raw),*) {
+                // SAFETY: the launch contract (`kmeans_core::launch`) obliges whoever launches to pass, for each
+                // array, a pointer to device memory that is as long as the contract says and aligned.
+                $( let $argument = unsafe { <$type as $crate::device::Argument>::from_raw($argument) }; )*
+                $body::<$($first $(, $more)*)?>($($argument),*);
+            }
+        };
+        #[cfg(not(target_arch = "nvptx64"))]
+        const _: () = {
+            $( #[allow(dead_code)] type T = $first; )?
+            #[allow(clippy::too_many_arguments)]
+            fn _agree($($argument: $type),*) {
+                $body::<$($first $(, $more)*)?>($($argument),*);
+            }
+        };
+    };
+}
+pub(crate) use entries;
+
+/// How a kernel's argument crosses from the host.
+#[cfg(target_arch = "nvptx64")]
+pub trait Argument {
+    /// What the driver passes.
+    type Raw;
+    /// The argument as the kernel's body takes it.
+    ///
+    /// # Safety
+    /// A pointer must be as the launch contract says: device memory, long enough, aligned, and not written by others
+    /// while the kernel runs.
+    unsafe fn from_raw(raw: Self::Raw) -> Self;
+}

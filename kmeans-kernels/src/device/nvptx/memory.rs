@@ -1,0 +1,141 @@
+//! Arrays in global and in constant memory.
+
+use core::arch::{asm, global_asm};
+use core::marker::PhantomData;
+
+use super::super::{Argument, Atomic, Element};
+
+/// An array that the kernel reads.
+#[derive(Clone, Copy)]
+pub struct In<'a, T> {
+    start: *const T,
+    lifetime: PhantomData<&'a T>,
+}
+
+impl<T: Element> Argument for In<'_, T> {
+    type Raw = *const T;
+    #[inline(always)]
+    unsafe fn from_raw(start: *const T) -> Self {
+        Self { start, lifetime: PhantomData }
+    }
+}
+
+impl<T: Element> In<'_, T> {
+    /// Element `index`.
+    #[inline(always)]
+    pub fn get(self, index: u64) -> T {
+        // SAFETY: the array is as long as the launch contract says, and kernels stay inside, as the emulator checks.
+        unsafe { *self.start.add(index as usize) }
+    }
+}
+
+/// An array that the kernel writes, and may read.
+#[derive(Clone, Copy)]
+pub struct Out<'a, T> {
+    start: *mut T,
+    lifetime: PhantomData<&'a T>,
+}
+
+impl<T: Element> Argument for Out<'_, T> {
+    type Raw = *mut T;
+    #[inline(always)]
+    unsafe fn from_raw(start: *mut T) -> Self {
+        Self { start, lifetime: PhantomData }
+    }
+}
+
+impl<T: Element> Out<'_, T> {
+    /// Element `index`.
+    #[inline(always)]
+    pub fn get(self, index: u64) -> T {
+        // SAFETY: as for `In::get`; no other thread writes it between two barriers, as the emulator checks.
+        unsafe { *self.start.add(index as usize) }
+    }
+
+    /// Writes element `index`.
+    #[inline(always)]
+    pub fn set(self, index: u64, value: T) {
+        // SAFETY: as for `get`.
+        unsafe { *self.start.add(index as usize) = value }
+    }
+}
+
+impl<T: Atomic> Out<'_, T> {
+    /// Adds to element `index`, wrapping.
+    #[inline(always)]
+    pub fn add(self, index: u64, value: T) {
+        // SAFETY: in bounds as for `In::get`. Every pointer a kernel is passed is to global memory.
+        unsafe {
+            let address = self.start.add(index as usize);
+            if T::SIZE == 4 {
+                asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; red.relaxed.gpu.global.add.u32 [a], {}; }}",
+                    in(reg64) address, in(reg32) value.to_raw() as u32, options(nostack));
+            } else {
+                asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; red.relaxed.gpu.global.add.u64 [a], {}; }}",
+                    in(reg64) address, in(reg64) value.to_raw(), options(nostack));
+            }
+        }
+    }
+
+    /// Adds to element `index`, wrapping, and returns what it was.
+    #[inline(always)]
+    pub fn fetch_add(self, index: u64, value: T) -> T {
+        // SAFETY: as for `add`.
+        unsafe {
+            let address = self.start.add(index as usize);
+            if T::SIZE == 4 {
+                let old: u32;
+                asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; atom.relaxed.gpu.global.add.u32 {}, [a], {}; }}",
+                    in(reg64) address, out(reg32) old, in(reg32) value.to_raw() as u32, options(nostack));
+                T::from_raw(old as u64)
+            } else {
+                let old: u64;
+                asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; atom.relaxed.gpu.global.add.u64 {}, [a], {}; }}",
+                    in(reg64) address, out(reg64) old, in(reg64) value.to_raw(), options(nostack));
+                T::from_raw(old)
+            }
+        }
+    }
+}
+
+global_asm!(".visible .const .align 16 .b8 constants[65536];");
+
+/// The module's constant memory, which the host fills through the symbol `constants` before it launches.
+#[derive(Clone, Copy)]
+pub struct Constants<'a, T>(PhantomData<&'a T>);
+
+impl<T: Element> Argument for Constants<'_, T> {
+    /// Nothing is passed: the symbol is part of the module. A placeholder keeps the argument lists of both sides equal.
+    type Raw = u32;
+    #[inline(always)]
+    unsafe fn from_raw(_: u32) -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T: Element> Constants<'_, T> {
+    /// Element `index`.
+    #[inline(always)]
+    pub fn get(self, index: u32) -> T {
+        let offset = index * T::SIZE;
+        // SAFETY: kernels stay within the 64 KiB that this module declares, as the emulator checks.
+        unsafe {
+            if T::SIZE == 8 {
+                let raw: u64;
+                asm!("{{ .reg .b32 a; mov.u32 a, constants; add.u32 a, a, {}; ld.const.b64 {}, [a]; }}",
+                    in(reg32) offset, out(reg64) raw, options(pure, readonly, nostack));
+                T::from_raw(raw)
+            } else if T::SIZE == 4 {
+                let raw: u32;
+                asm!("{{ .reg .b32 a; mov.u32 a, constants; add.u32 a, a, {}; ld.const.b32 {}, [a]; }}",
+                    in(reg32) offset, out(reg32) raw, options(pure, readonly, nostack));
+                T::from_raw(raw as u64)
+            } else {
+                let raw: u16;
+                asm!("{{ .reg .b32 a; mov.u32 a, constants; add.u32 a, a, {}; ld.const.b16 {}, [a]; }}",
+                    in(reg32) offset, out(reg16) raw, options(pure, readonly, nostack));
+                T::from_raw(raw as u64)
+            }
+        }
+    }
+}

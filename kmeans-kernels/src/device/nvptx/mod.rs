@@ -1,0 +1,147 @@
+//! The primitives as NVIDIA GPU instructions.
+//!
+//! Barriers, shuffles and votes go through LLVM's intrinsics and never through bare `asm!`: LLVM knows that the
+//! intrinsics are convergent and must not be copied into branches. (The crate is also compiled without rustc's jump
+//! threading, which does not know it; `cargo xtask check-ptx` counts the results.)
+
+mod memory;
+mod shared;
+
+use core::arch::asm;
+use core::arch::nvptx as arch;
+
+pub use memory::{Constants, In, Out};
+pub use shared::{Shared, SharedMemory};
+
+use super::{Argument, Element};
+
+unsafe extern "C" {
+    #[link_name = "llvm.nvvm.bar.warp.sync"]
+    fn bar_warp_sync(mask: i32);
+    #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
+    fn shfl_sync_bfly(mask: i32, value: i32, lane_mask: i32, clamp: i32) -> i32;
+    #[link_name = "llvm.nvvm.shfl.sync.down.i32"]
+    fn shfl_sync_down(mask: i32, value: i32, delta: i32, clamp: i32) -> i32;
+    #[link_name = "llvm.nvvm.vote.ballot.sync"]
+    fn vote_ballot_sync(mask: i32, predicate: bool) -> i32;
+}
+
+/// All lanes of the warp.
+const ALL: i32 = -1;
+/// Shuffles reach over the whole warp.
+const CLAMP: i32 = 31;
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    // Only reached if a check was compiled in, which `check-ptx` rules out (no `.extern .func` may remain).
+    loop {}
+}
+
+/// The thread's position in its block.
+#[inline(always)]
+pub fn thread_index() -> u32 {
+    // SAFETY: reads a special register.
+    unsafe { arch::_thread_idx_x() as u32 }
+}
+
+/// Threads per block.
+#[inline(always)]
+pub fn block_size() -> u32 {
+    // SAFETY: reads a special register.
+    unsafe { arch::_block_dim_x() as u32 }
+}
+
+/// The block's position in the grid's first dimension.
+#[inline(always)]
+pub fn block_index() -> u32 {
+    // SAFETY: reads a special register.
+    unsafe { arch::_block_idx_x() as u32 }
+}
+
+/// The block's position in the grid's second dimension.
+#[inline(always)]
+pub fn block_row() -> u32 {
+    // SAFETY: reads a special register.
+    unsafe { arch::_block_idx_y() as u32 }
+}
+
+/// Blocks in the grid's first dimension.
+#[inline(always)]
+pub fn grid_size() -> u32 {
+    // SAFETY: reads a special register.
+    unsafe { arch::_grid_dim_x() as u32 }
+}
+
+/// Blocks in the grid's second dimension.
+#[inline(always)]
+pub fn grid_rows() -> u32 {
+    // SAFETY: reads a special register.
+    unsafe { arch::_grid_dim_y() as u32 }
+}
+
+/// Waits until every thread of the block is here; what they wrote before is visible after.
+#[inline(always)]
+pub fn sync_block() {
+    // SAFETY: every thread of the block comes here, as the module's documentation asks of kernels and the emulator checks.
+    unsafe { arch::_syncthreads() }
+}
+
+/// Waits until every lane of the warp is here; what they wrote before is visible after.
+#[inline(always)]
+pub fn sync_warp() {
+    // SAFETY: every lane comes here, as the module's documentation asks of kernels and the emulator checks.
+    unsafe { bar_warp_sync(ALL) }
+}
+
+/// The value of the lane whose number differs in the bits of `mask`.
+#[inline(always)]
+pub fn shuffle_xor<T: Element>(value: T, mask: u32) -> T {
+    // SAFETY: as for `sync_warp`; `mask` only picks the lane read.
+    halves(value, |half| unsafe { shfl_sync_bfly(ALL, half, mask as i32, CLAMP) })
+}
+
+/// The value of the lane `delta` above, or the thread's own where there is none.
+#[inline(always)]
+pub fn shuffle_down<T: Element>(value: T, delta: u32) -> T {
+    // SAFETY: as for `sync_warp`; `delta` only picks the lane read.
+    halves(value, |half| unsafe { shfl_sync_down(ALL, half, delta as i32, CLAMP) })
+}
+
+/// Applies a 32-bit exchange to a value of up to 64 bits.
+#[inline(always)]
+fn halves<T: Element>(value: T, exchange: impl Fn(i32) -> i32) -> T {
+    let raw = value.to_raw();
+    let low = exchange(raw as i32) as u32 as u64;
+    T::from_raw(if T::SIZE == 8 { (exchange((raw >> 32) as i32) as u32 as u64) << 32 | low } else { low })
+}
+
+/// One bit per lane, in lane order: whether its `predicate` holds.
+#[inline(always)]
+pub fn ballot(predicate: bool) -> u32 {
+    // SAFETY: as for `sync_warp`.
+    unsafe { vote_ballot_sync(ALL, predicate) as u32 }
+}
+
+macro_rules! scalars {
+    ($($type:ty),*) => { $(
+        impl Argument for $type {
+            type Raw = Self;
+            #[inline(always)]
+            unsafe fn from_raw(raw: Self) -> Self {
+                raw
+            }
+        }
+    )* };
+}
+scalars!(u32, u64, i32, f32, f64);
+
+/// The address of the block's shared memory, as sized at launch.
+#[inline(always)]
+fn shared_base() -> u32 {
+    let address: u32;
+    // SAFETY: takes the address of a symbol that this module declares.
+    unsafe { asm!("mov.u32 {}, dynamic_shared;", out(reg32) address, options(pure, nomem, nostack)) };
+    address
+}
+
+core::arch::global_asm!(".extern .shared .align 16 .b8 dynamic_shared[];");

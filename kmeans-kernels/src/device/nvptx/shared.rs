@@ -1,0 +1,118 @@
+//! Arrays in shared memory, by 32-bit address: a generic pointer would compile to generic, slower loads and stores.
+
+use core::arch::asm;
+use core::marker::PhantomData;
+
+use super::super::{Atomic, Element};
+
+/// The block's shared memory, handed out piece by piece from its start.
+pub struct SharedMemory {
+    next: u32,
+}
+
+impl SharedMemory {
+    /// All of it.
+    #[inline(always)]
+    pub fn new() -> Self {
+        Self { next: 0 }
+    }
+
+    /// The next `len` elements, aligned to their size.
+    #[inline(always)]
+    pub fn array<'a, T: Element>(&mut self, len: u32) -> Shared<'a, T> {
+        let offset = self.next.next_multiple_of(T::SIZE);
+        self.next = offset + len * T::SIZE;
+        Shared { start: super::shared_base() + offset, lifetime: PhantomData }
+    }
+}
+
+/// An array in shared memory.
+#[derive(Clone, Copy)]
+pub struct Shared<'a, T> {
+    start: u32,
+    lifetime: PhantomData<&'a T>,
+}
+
+impl<T: Element> Shared<'_, T> {
+    /// Element `index`.
+    #[inline(always)]
+    pub fn get(self, index: u32) -> T {
+        let address = self.start + index * T::SIZE;
+        // SAFETY: the array lies within the bytes sized at launch and kernels stay inside it, as the emulator checks.
+        unsafe {
+            match T::SIZE {
+                8 => {
+                    let raw: u64;
+                    asm!("ld.shared.b64 {}, [{}];", out(reg64) raw, in(reg32) address, options(pure, readonly, nostack));
+                    T::from_raw(raw)
+                }
+                4 => {
+                    let raw: u32;
+                    asm!("ld.shared.b32 {}, [{}];", out(reg32) raw, in(reg32) address, options(pure, readonly, nostack));
+                    T::from_raw(raw as u64)
+                }
+                2 => {
+                    let raw: u16;
+                    asm!("ld.shared.b16 {}, [{}];", out(reg16) raw, in(reg32) address, options(pure, readonly, nostack));
+                    T::from_raw(raw as u64)
+                }
+                _ => {
+                    let raw: u16;
+                    asm!("ld.shared.u8 {}, [{}];", out(reg16) raw, in(reg32) address, options(pure, readonly, nostack));
+                    T::from_raw(raw as u64)
+                }
+            }
+        }
+    }
+
+    /// Writes element `index`.
+    #[inline(always)]
+    pub fn set(self, index: u32, value: T) {
+        let (address, raw) = (self.start + index * T::SIZE, value.to_raw());
+        // SAFETY: as for `get`.
+        unsafe {
+            match T::SIZE {
+                8 => asm!("st.shared.b64 [{}], {};", in(reg32) address, in(reg64) raw, options(nostack)),
+                4 => asm!("st.shared.b32 [{}], {};", in(reg32) address, in(reg32) raw as u32, options(nostack)),
+                2 => asm!("st.shared.b16 [{}], {};", in(reg32) address, in(reg16) raw as u16, options(nostack)),
+                _ => asm!("st.shared.u8 [{}], {};", in(reg32) address, in(reg16) raw as u16, options(nostack)),
+            }
+        }
+    }
+}
+
+impl<T: Atomic> Shared<'_, T> {
+    /// Adds to element `index`, wrapping.
+    #[inline(always)]
+    pub fn add(self, index: u32, value: T) {
+        let (address, raw) = (self.start + index * T::SIZE, value.to_raw());
+        // SAFETY: as for `get`.
+        unsafe {
+            if T::SIZE == 4 {
+                asm!("red.relaxed.cta.shared.add.u32 [{}], {};", in(reg32) address, in(reg32) raw as u32, options(nostack));
+            } else {
+                asm!("red.relaxed.cta.shared.add.u64 [{}], {};", in(reg32) address, in(reg64) raw, options(nostack));
+            }
+        }
+    }
+
+    /// Adds to element `index`, wrapping, and returns what it was.
+    #[inline(always)]
+    pub fn fetch_add(self, index: u32, value: T) -> T {
+        let (address, raw) = (self.start + index * T::SIZE, value.to_raw());
+        // SAFETY: as for `get`.
+        unsafe {
+            if T::SIZE == 4 {
+                let old: u32;
+                asm!("atom.relaxed.cta.shared.add.u32 {}, [{}], {};",
+                    out(reg32) old, in(reg32) address, in(reg32) raw as u32, options(nostack));
+                T::from_raw(old as u64)
+            } else {
+                let old: u64;
+                asm!("atom.relaxed.cta.shared.add.u64 {}, [{}], {};",
+                    out(reg64) old, in(reg32) address, in(reg64) raw, options(nostack));
+                T::from_raw(old)
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! How a sum is held: integers of 64-bit words, added by atomics in any order.
+//!
+//! | format | words | for |
+//! |---|---|---|
+//! | [`Narrow`] | 1 | data whose sums fit an `i64` |
+//! | [`Wide`] | 2 | data whose sums fit an `i128`: the low word's overflow is added to the high word |
+//! | [`Limbs`] | any | everything else: limbs of 32 bits in an `i64` each, carried by whoever reads them |
+//!
+//! `kmeans_core::fixed` chooses the format for given data and says why its sums are exact.
+
+use kmeans_core::fixed::{FixedPoint, Width};
+use kmeans_core::scalar::{decode, power_of_two};
+
+use crate::device::{Out, Shared};
+
+/// Memory that holds sums, in global or shared memory.
+pub trait Words: Copy {
+    /// Adds to a word, wrapping.
+    fn add(self, index: u64, value: u64);
+    /// Adds to a word, wrapping, and returns what it was.
+    fn fetch_add(self, index: u64, value: u64) -> u64;
+}
+
+impl Words for Out<'_, u64> {
+    #[inline(always)]
+    fn add(self, index: u64, value: u64) {
+        Out::add(self, index, value);
+    }
+    #[inline(always)]
+    fn fetch_add(self, index: u64, value: u64) -> u64 {
+        Out::fetch_add(self, index, value)
+    }
+}
+
+impl Words for Shared<'_, u64> {
+    #[inline(always)]
+    fn add(self, index: u64, value: u64) {
+        Shared::add(self, index as u32, value);
+    }
+    #[inline(always)]
+    fn fetch_add(self, index: u64, value: u64) -> u64 {
+        Shared::fetch_add(self, index as u32, value)
+    }
+}
+
+/// A way to hold a sum.
+pub trait Format: Copy {
+    /// The format with unit 2^`exponent` and `words` words, as [`FixedPoint`] gives them.
+    fn new(exponent: i32, words: u32) -> Self;
+    /// Words per sum.
+    fn words(self) -> u32;
+    /// Adds `value` to the sum that starts at word `at`.
+    fn add(self, sums: impl Words, at: u64, value: f64);
+    /// Adds a sum, given word by word, to the sum that starts at word `at`.
+    fn merge(self, sums: impl Words, at: u64, word: impl Fn(u32) -> u64);
+}
+
+/// One 64-bit integer.
+#[derive(Clone, Copy)]
+pub struct Narrow {
+    factor: f64,
+}
+
+impl Format for Narrow {
+    #[inline(always)]
+    fn new(exponent: i32, _: u32) -> Self {
+        Self { factor: power_of_two(-exponent) }
+    }
+    #[inline(always)]
+    fn words(self) -> u32 {
+        1
+    }
+    #[inline(always)]
+    fn add(self, sums: impl Words, at: u64, value: f64) {
+        sums.add(at, (value * self.factor) as i64 as u64);
+    }
+    #[inline(always)]
+    fn merge(self, sums: impl Words, at: u64, word: impl Fn(u32) -> u64) {
+        let value = word(0);
+        if value != 0 {
+            sums.add(at, value);
+        }
+    }
+}
+
+/// One 128-bit integer, low word first.
+#[derive(Clone, Copy)]
+pub struct Wide {
+    format: FixedPoint,
+}
+
+/// Adds a 128-bit integer. Each overflow of the low word is seen by exactly one addition, so the total is exact whatever
+/// the order.
+#[inline(always)]
+fn add_wide(sums: impl Words, at: u64, low: u64, high: u64) {
+    let before = if low == 0 { 0 } else { sums.fetch_add(at, low) };
+    let high = high.wrapping_add(before.checked_add(low).is_none() as u64);
+    if high != 0 {
+        sums.add(at + 1, high);
+    }
+}
+
+impl Format for Wide {
+    #[inline(always)]
+    fn new(exponent: i32, _: u32) -> Self {
+        Self { format: FixedPoint { exponent, width: Width::I128 } }
+    }
+    #[inline(always)]
+    fn words(self) -> u32 {
+        2
+    }
+    #[inline(always)]
+    fn add(self, sums: impl Words, at: u64, value: f64) {
+        let value = self.format.to_i128(value);
+        add_wide(sums, at, value as u64, (value >> 64) as u64);
+    }
+    #[inline(always)]
+    fn merge(self, sums: impl Words, at: u64, word: impl Fn(u32) -> u64) {
+        add_wide(sums, at, word(0), word(1));
+    }
+}
+
+/// Limbs of 32 bits, lowest first, as `kmeans_core::exact::accumulate` lays them out. Up to 2³¹ values may be added
+/// before someone carries.
+#[derive(Clone, Copy)]
+pub struct Limbs {
+    exponent: i32,
+    words: u32,
+}
+
+impl Format for Limbs {
+    #[inline(always)]
+    fn new(exponent: i32, words: u32) -> Self {
+        Self { exponent, words }
+    }
+    #[inline(always)]
+    fn words(self) -> u32 {
+        self.words
+    }
+    #[inline(always)]
+    fn add(self, sums: impl Words, at: u64, value: f64) {
+        let (significand, exponent) = decode(value);
+        // The bits below the format's unit are zeros: drop them, so that the first limb is not negative.
+        let low = self.exponent - exponent;
+        let (magnitude, position) = match low {
+            ..=0 => (significand.unsigned_abs(), (-low) as u32),
+            _ => (significand.unsigned_abs() >> low.min(63), 0),
+        };
+        let (mut digits, mut limb) = ((magnitude as u128) << (position % 32), position / 32);
+        while digits != 0 {
+            let digit = (digits as u32) as u64;
+            if digit != 0 {
+                sums.add(at + limb as u64, if significand < 0 { digit.wrapping_neg() } else { digit });
+            }
+            digits >>= 32;
+            limb += 1;
+        }
+    }
+    #[inline(always)]
+    fn merge(self, sums: impl Words, at: u64, word: impl Fn(u32) -> u64) {
+        for limb in 0..self.words {
+            let value = word(limb);
+            if value != 0 {
+                sums.add(at + limb as u64, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Sum update: per cluster and column, the exact sum of its points.
+//!
+//! | rung | what it adds |
+//! |---|---|
+//! | [`per_sample`] | one thread per row, an atomic addition per column |
+//! | [`per_element`] | one thread per element: neighbours read neighbours, 16 columns of 16 rows per block |
+//! | [`per_block`] | partial sums in shared memory, one global addition per block and sum |
+//!
+//! Floats would make the sum depend on the order of the additions, so every rung adds integers ([`fixed`]), which is
+//! what makes the results repeatable and equal to the reference.
+
+pub mod fixed;
+pub mod per_element;

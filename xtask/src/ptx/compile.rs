@@ -1,0 +1,100 @@
+//! Kernels to PTX, with rustc's own nvptx64 target.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::{Tier, output};
+
+/// A compiler that can build `core` for the GPU.
+pub struct Compiler {
+    /// `rustc --version` and its LLVM's version.
+    pub version: String,
+    cargo: PathBuf,
+    rustc: PathBuf,
+}
+
+/// The compiler's flags for a tier.
+///
+/// MIR jump threading copies barriers into both arms of a branch, where they deadlock; loops over arrays in registers
+/// must unroll whole, or the arrays land in memory.
+pub fn flags(tier: &Tier) -> Vec<String> {
+    vec![
+        format!("-Ctarget-cpu={}", tier.cpu),
+        "-Zmir-enable-passes=-JumpThreading".into(),
+        "-Cllvm-args=-unroll-threshold=4000".into(),
+    ]
+}
+
+impl Compiler {
+    /// Debian's compiler if it is installed, else rustup's nightly.
+    pub fn find() -> Result<Self> {
+        let debian = (PathBuf::from("/usr/bin/cargo"), PathBuf::from("/usr/bin/rustc"));
+        let nightly = |tool| {
+            let path = output(Command::new("rustup").args(["which", "--toolchain", "nightly", tool])).ok()?;
+            Some(PathBuf::from(path.trim()))
+        };
+        let candidates = [Some(debian), nightly("cargo").zip(nightly("rustc"))];
+        for (cargo, rustc) in candidates.into_iter().flatten() {
+            let Ok(sysroot) = output(Command::new(&rustc).args(["--print", "sysroot"])) else { continue };
+            let library = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/core");
+            if cargo.exists() && library.exists() {
+                let verbose = output(Command::new(&rustc).arg("-vV"))?;
+                let llvm = verbose.lines().find(|l| l.starts_with("LLVM")).unwrap_or_default();
+                let version = format!("{}, {llvm}", verbose.lines().next().unwrap_or_default());
+                return Ok(Self { version, cargo, rustc });
+            }
+        }
+        bail!(
+            "no compiler with the sources of `core` here: apt-get install --no-install-recommends rustc-web cargo-web \
+             rust-web-src, or rustup toolchain install nightly --component rust-src"
+        )
+    }
+
+    /// The PTX of a tier.
+    pub fn compile(&self, root: &Path, tier: &Tier) -> Result<String> {
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from).join("ptx");
+        let ptx = target.join(tier.name).with_extension("s");
+        // Always build this one crate anew: whether a file on disk is of this compiler and these flags is hard to know.
+        self.cargo(root, tier, &target, &["clean", "--quiet", "--release", "-p", "kmeans-kernels"], &[])?;
+        let emit = format!("--emit=asm={}", ptx.display());
+        let build = ["rustc", "--quiet", "--release", "--lib", "-p", "kmeans-kernels", "-Zbuild-std=core"];
+        let feature = tier.feature.map(|f| format!("--features={f}"));
+        let build: Vec<&str> = build.into_iter().chain(feature.as_deref()).collect();
+        self.cargo(root, tier, &target, &build, &["--", &emit])?;
+        let text = fs::read_to_string(&ptx).with_context(|| format!("reading {}", ptx.display()))?;
+        // The crate has no other way to name where it was built.
+        ensure!(!text.contains(&*root.to_string_lossy()), "the PTX names a folder of this machine");
+        Ok(text)
+    }
+
+    fn cargo(&self, root: &Path, tier: &Tier, target: &Path, before: &[&str], after: &[&str]) -> Result<()> {
+        let mut command = Command::new(&self.cargo);
+        command
+            .current_dir(root)
+            .args(before)
+            .args(["--target", "nvptx64-nvidia-cuda", "--target-dir"])
+            .arg(target)
+            .args(after)
+            .stdout(Stdio::null())
+            .env("RUSTC", &self.rustc)
+            // Flags of the GPU target that are still unstable, with a compiler that need not be a nightly.
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("CARGO_ENCODED_RUSTFLAGS", flags(tier).join("\x1f"))
+            // One module, without the positions in the sources that the host's builds carry.
+            .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
+            .env("CARGO_PROFILE_RELEASE_PANIC", "abort")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
+            // Set by the cargo that runs xtask, for its own toolchain.
+            .env_remove("RUSTUP_TOOLCHAIN")
+            .env_remove("RUSTFLAGS");
+        for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CARGO_PKG_")) {
+            command.env_remove(name);
+        }
+        ensure!(command.status().with_context(|| format!("starting {command:?}"))?.success(), "{command:?} failed");
+        Ok(())
+    }
+}

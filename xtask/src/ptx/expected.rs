@@ -1,0 +1,64 @@
+//! What each kernel's PTX must look like: the launch contract's parameters, and the number of each instruction that
+//! threads execute together. A compiler that copies or drops one of those makes kernels hang or race.
+
+use std::collections::BTreeSet;
+
+use kmeans_core::launch::{KERNELS, Kernel, Kind, Type};
+
+use super::text::Module;
+
+/// The instructions counted, in the order of [`EXPECTED`].
+const COUNTED: [&str; 5] = ["bar.sync", "bar.warp.sync", "shfl.sync", "vote.sync", "mma"];
+
+/// Kernels that have any of them, each with its counts. All others have none.
+///
+/// | kernel | barriers | warp barriers | shuffles | votes | matrix |
+#[rustfmt::skip]
+const EXPECTED: &[(&str, [usize; 5])] = &[
+];
+
+/// All differences between a module and what it should be.
+pub fn differences(module: &Module) -> Vec<String> {
+    let mut differences = Vec::new();
+    let mut named = BTreeSet::new();
+    for kernel in KERNELS.iter().copied().flatten() {
+        for name in entries(kernel) {
+            let Some(compiled) = module.kernels.get(&name) else {
+                differences.push(format!("{name}: in the launch contract, not in the PTX"));
+                continue;
+            };
+            let parameters: Vec<&str> = kernel.arguments.iter().map(|a| parameter(a.kind)).collect();
+            if compiled.parameters != parameters {
+                let found = &compiled.parameters;
+                differences.push(format!("{name}: takes {found:?}, the launch contract says {parameters:?}"));
+            }
+            let counts = COUNTED.map(|prefix| compiled.count(prefix));
+            let expected = EXPECTED.iter().find(|(k, _)| *k == kernel.name).map_or([0; 5], |(_, counts)| *counts);
+            if counts != expected {
+                differences.push(format!("{name}: {COUNTED:?} occur {counts:?} times, {expected:?} expected"));
+            }
+            named.insert(name);
+        }
+    }
+    let unnamed = module.kernels.keys().filter(|name| !named.contains(*name));
+    differences.extend(unnamed.map(|name| format!("{name}: in the PTX, not in the launch contract")));
+    differences
+}
+
+/// The entry points of a kernel.
+fn entries(kernel: &Kernel) -> Vec<String> {
+    if kernel.types.is_empty() {
+        return vec![kernel.name.into()];
+    }
+    kernel.types.iter().map(|t| format!("{}_{t}", kernel.name)).collect()
+}
+
+/// How PTX writes a parameter.
+fn parameter(kind: Kind) -> &'static str {
+    match kind {
+        Kind::In(_) | Kind::Out(_) | Kind::Value(Type::U64 | Type::I64) => ".u64",
+        Kind::Value(Type::U32 | Type::I32) => ".u32",
+        Kind::Value(Type::F64) => ".f64",
+        Kind::Value(Type::U8 | Type::T) => "a type that no kernel takes by value",
+    }
+}

@@ -1,0 +1,104 @@
+//! The committed PTX: making it and checking it.
+
+mod compile;
+mod expected;
+mod ptxas;
+mod sources;
+mod text;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use compile::Compiler;
+use text::Module;
+
+/// A class of GPUs that kernels are compiled for.
+struct Tier {
+    /// The file is `<name>.ptx`.
+    name: &'static str,
+    /// The lowest GPU that runs it.
+    cpu: &'static str,
+    /// The cargo feature of kmeans-kernels that holds its kernels, if they are not the ones every build has.
+    feature: Option<&'static str>,
+}
+
+/// All tiers that have kernels of their own. `ampere` (`sm_80`) and `hopper` (`sm_90a`) join with their first kernel.
+const TIERS: &[Tier] = &[Tier { name: "portable", cpu: "sm_75", feature: None }];
+
+impl Tier {
+    fn path(&self, root: &Path) -> PathBuf {
+        root.join("kmeans-kernels/ptx").join(self.name).with_extension("ptx")
+    }
+
+    /// What a file of this tier begins with.
+    fn header(&self, compiler: &str, sources: &str) -> String {
+        format!(
+            "// kmeans-kernels, tier {} for {} and up. Made by `cargo xtask ptx`; do not edit.\n\
+             // compiler: {compiler}\n// flags: {}\n// sources: sha256 {sources}\n",
+            self.name,
+            self.cpu,
+            compile::flags(self).join(" "),
+        )
+    }
+}
+
+/// `cargo xtask ptx`.
+pub fn write(root: &Path) -> Result<()> {
+    let compiler = Compiler::find()?;
+    let sources = sources::hash(root)?;
+    for tier in TIERS {
+        let text = tier.header(&compiler.version, &sources) + &compiler.compile(root, tier)?;
+        let path = tier.path(root);
+        fs::create_dir_all(path.parent().context("a folder")?)?;
+        fs::write(&path, &text).with_context(|| format!("writing {}", path.display()))?;
+        println!("{}: {} kernels, {} KiB", tier.name, Module::parse(&text)?.kernels.len(), text.len() / 1024);
+    }
+    Ok(())
+}
+
+/// `cargo xtask check-ptx`.
+pub fn check(root: &Path) -> Result<()> {
+    let sources = sources::hash(root)?;
+    let compiler = Compiler::find().ok();
+    let mut faults = Vec::new();
+    for tier in TIERS {
+        let path = tier.path(root);
+        let text = fs::read_to_string(&path)
+            .with_context(|| format!("{} is missing: run `cargo xtask ptx`", path.display()))?;
+        let made_by = text.lines().find_map(|l| l.strip_prefix("// compiler: ")).unwrap_or("?");
+        if !text.starts_with(&tier.header(made_by, &sources)) {
+            faults.push(format!("{}: sources or flags changed since it was made: run `cargo xtask ptx`", tier.name));
+        }
+        let module = Module::parse(&text)?;
+        faults.extend(module.surprises());
+        faults.extend(expected::differences(&module));
+        match &compiler {
+            Some(compiler) if compiler.version == made_by => {
+                let same = text == tier.header(made_by, &sources) + &compiler.compile(root, tier)?;
+                println!("{}: rebuilt with {made_by}: {}", tier.name, if same { "the same" } else { "different" });
+                if !same {
+                    faults.push(format!("{}: a rebuild gives other PTX: run `cargo xtask ptx`", tier.name));
+                }
+            }
+            _ => println!("{}: not rebuilt, since {made_by} is not here", tier.name),
+        }
+        faults.extend(ptxas::check(root, tier, &path)?);
+    }
+    for fault in &faults {
+        eprintln!("{fault}");
+    }
+    ensure!(faults.is_empty(), "{} faults in the PTX", faults.len());
+    println!("the PTX is as it should be");
+    Ok(())
+}
+
+/// Runs a command and returns what it printed.
+fn output(command: &mut std::process::Command) -> Result<String> {
+    let out = command.output().with_context(|| format!("starting {command:?}"))?;
+    if !out.status.success() {
+        bail!("{command:?} failed:\n{}", String::from_utf8_lossy(&out.stderr));
+    }
+    Ok(String::from_utf8(out.stdout)? + &String::from_utf8(out.stderr)?)
+}

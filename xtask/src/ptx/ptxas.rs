@@ -1,0 +1,103 @@
+//! NVIDIA's assembler on the PTX: does it assemble, and do all values stay in registers?
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::{Tier, output};
+
+/// Kernels that may spill, each with the reason.
+const SPILLS_ALLOWED: &[(&str, &str)] = &[];
+
+/// Assembles a file and reports every kernel's registers. Returns faults.
+pub fn check(root: &Path, tier: &Tier, path: &Path) -> Result<Vec<String>> {
+    let Some(ptxas) = find(root) else {
+        println!("{}: not assembled, since there is no ptxas here", tier.name);
+        let required = env::var_os("KMEANS_REQUIRE_PTXAS").is_some_and(|v| v == "1");
+        return Ok(if required {
+            vec!["KMEANS_REQUIRE_PTXAS is set, and no ptxas was found".into()]
+        } else {
+            Vec::new()
+        });
+    };
+    let mut command = Command::new(ptxas);
+    command.arg(format!("-arch={}", tier.cpu)).args(["--verbose", "--output-file", "/dev/null"]).arg(path);
+    let report = match output(&mut command) {
+        Ok(report) => report,
+        Err(error) => return Ok(vec![error.to_string()]),
+    };
+    let mut faults = Vec::new();
+    println!("{:45} registers  stack  spilled (bytes)", tier.name);
+    for usage in usages(&report)? {
+        println!("{:45} {:9}  {:5}  {:7}", usage.kernel, usage.registers, usage.stack, usage.spilled);
+        let allowed = SPILLS_ALLOWED.iter().any(|(kernel, _)| *kernel == usage.kernel);
+        if usage.spilled > 0 && !allowed {
+            faults.push(format!("{}: spills {} bytes of registers", usage.kernel, usage.spilled));
+        }
+    }
+    Ok(faults)
+}
+
+/// Where `ptxas` is: the environment's word, the path, or the package of `PyPI` in `.venv`.
+fn find(root: &Path) -> Option<PathBuf> {
+    if let Some(path) = env::var_os("PTXAS") {
+        return Some(path.into());
+    }
+    let on_path = env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join("ptxas")).find(|p| p.exists());
+    // .venv/lib/pythonX.Y/site-packages/nvidia/cuZZ/bin/ptxas
+    let below = |folder: PathBuf, start: &'static str| {
+        let entries = folder.read_dir().ok().into_iter().flatten().flatten();
+        let mut named = entries.filter(move |e| e.file_name().to_string_lossy().starts_with(start));
+        named.next().map(|e| e.path())
+    };
+    on_path.or_else(|| {
+        let packages = below(root.join(".venv/lib"), "python")?.join("site-packages/nvidia");
+        Some(below(packages, "cu")?.join("bin/ptxas")).filter(|p| p.exists())
+    })
+}
+
+/// What one kernel uses.
+struct Usage {
+    kernel: String,
+    registers: u32,
+    stack: u32,
+    spilled: u32,
+}
+
+/// Reads the report of `ptxas --verbose`.
+fn usages(report: &str) -> Result<Vec<Usage>> {
+    let number_before = |line: &str, what: &str| -> Option<u32> {
+        line.split(what).next()?.split_whitespace().next_back()?.parse().ok()
+    };
+    let mut usages = Vec::new();
+    for part in report.split("Compiling entry function '").skip(1) {
+        let kernel = part.split('\'').next().unwrap_or_default().to_string();
+        let stack = part.lines().find(|l| l.contains("bytes stack frame")).context("ptxas reports the stack")?;
+        let used = part.lines().find(|l| l.contains("registers")).context("ptxas reports registers")?;
+        usages.push(Usage {
+            kernel,
+            registers: number_before(used, " registers").context("a number of registers")?,
+            stack: number_before(stack, " bytes stack frame").context("a size of the stack")?,
+            spilled: number_before(stack, " bytes spill stores").context("a number of spills")?,
+        });
+    }
+    Ok(usages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_read() {
+        let report = "ptxas info    : Compiling entry function 'a' for 'sm_75'\n\
+                      ptxas info    : Function properties for a\n\
+                      \x20   8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads\n\
+                      ptxas info    : Used 23 registers, used 0 barriers, 8 bytes cumulative stack size\n";
+        let usages = usages(report).unwrap();
+        let Usage { kernel, registers, stack, spilled } = &usages[0];
+        assert_eq!((kernel.as_str(), registers, stack, spilled), ("a", &23, &8, &4));
+    }
+}
