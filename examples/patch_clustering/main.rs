@@ -1,0 +1,127 @@
+//! K-means on the overlapping patches of an image, with a picture of the clusters as the result.
+//!
+//! ```text
+//! cargo run --release --example patch_clustering -- [IMAGE] [--k 80] [--help]
+//! ```
+//!
+//! The work is four steps, each in a file of its own: read the image (`photo`), cut it into patches (`patches`), cluster
+//! them (here), draw the picture (`montage`).
+
+mod clusters;
+mod layout;
+mod montage;
+mod options;
+mod patches;
+mod photo;
+mod report;
+mod text;
+mod watch;
+
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Parser;
+use image::RgbImage;
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use kmeans_host::{Error, FittedKMeans, KMeans, Stop};
+use ndarray::Array2;
+
+use montage::Montage;
+use options::Options;
+use patches::Grid;
+use photo::Photo;
+use report::Report;
+use watch::{Times, Watch};
+
+/// More iterations than any image needs until its labels repeat.
+const UNTIL_CONVERGED: usize = 100_000;
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<()> {
+    prepare(options)?;
+    let mut report = Report::default();
+
+    let photo = report.timed("load", || Photo::load(options.image.as_deref()))?;
+    let grid = Grid::new(photo.pixels.dimensions(), options.patch, options.stride)?;
+    let patches = report.timed("patches", || grid.extract(&photo.pixels))?;
+    report.image(&photo);
+    report.patches(&patches, options.patch);
+
+    let (fitted, times) = report.timed("fit", || fit(options, &patches))?;
+    report.fit(&fitted, &times, options.init.description());
+
+    let rebuilt = report.timed("rebuild", || grid.rebuild(fitted.centroids(), fitted.labels()));
+    let picture = report.timed("montage", || {
+        let (start, samples) = (options.init.description(), options.samples);
+        Montage {
+            photo: &photo,
+            rebuilt: &rebuilt,
+            patches: &patches,
+            side: options.patch,
+            fitted: &fitted,
+            start,
+            samples,
+        }
+        .draw()
+    });
+    report.timed("save", || save(&picture, &options.output))?;
+    report.picture(&picture, &options.output);
+    report.print()
+}
+
+/// Finds out before the work whether its result could be kept.
+fn prepare(options: &Options) -> Result<()> {
+    if let Some(image) = &options.image
+        && let (Ok(image), Ok(output)) = (fs::canonicalize(image), fs::canonicalize(&options.output))
+    {
+        ensure!(image != output, "the picture would overwrite the image: choose another --output");
+    }
+    if let Some(folder) = options.output.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    }
+    Ok(())
+}
+
+/// The part that a program of your own needs.
+fn fit(options: &Options, patches: &Array2<f32>) -> Result<(FittedKMeans<f32>, Times)> {
+    // 0 threads: as many as there are cores.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads.unwrap_or(0)).build()?;
+    let watch = Watch::begin()?;
+    let observer = watch.clone();
+    let model = KMeans::new(options.k)
+        .init(options.init.init())
+        .max_iter(if options.until_converged { UNTIL_CONVERGED } else { options.iterations })
+        .stop(Stop::LabelsRepeat)
+        .seed(options.seed)
+        .device(options.device)
+        .on_progress(move |progress| observer.report(progress));
+    let fitted = pool.install(|| model.fit(patches));
+    let times = watch.end();
+    match fitted {
+        Err(Error::Cancelled { .. }) => bail!("interrupted before there were centroids"),
+        fitted => Ok((fitted?, times)),
+    }
+}
+
+/// Writes a PNG, as small as the encoder can make it.
+fn save(picture: &RgbImage, path: &Path) -> Result<()> {
+    let write = || -> Result<()> {
+        let mut file = BufWriter::new(fs::File::create(path)?);
+        let encoder = PngEncoder::new_with_quality(&mut file, CompressionType::Best, FilterType::Adaptive);
+        picture.write_with_encoder(encoder)?;
+        Ok(file.flush()?)
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,198 @@
+//! The picture: the image, the image rebuilt from centroids, and the clusters with some of their patches.
+
+use image::imageops::{self, FilterType};
+use image::{Rgb, RgbImage};
+use kmeans_host::FittedKMeans;
+use ndarray::Array2;
+use noto_sans_mono_bitmap::{FontWeight, RasterHeight};
+
+use crate::clusters;
+use crate::layout::{GUTTER, INNER, Layout, MARGIN, WIDTH};
+use crate::patches::{as_image, psnr};
+use crate::photo::Photo;
+use crate::text::{Pen, counted, grouped, percent};
+
+const PAPER: Rgb<u8> = Rgb([22, 24, 29]);
+const BRIGHT: Rgb<u8> = Rgb([236, 238, 242]);
+const DIM: Rgb<u8> = Rgb([160, 166, 176]);
+
+const TITLE: Pen = Pen::new(RasterHeight::Size32, FontWeight::Bold, BRIGHT);
+const TEXT: Pen = Pen::new(RasterHeight::Size16, FontWeight::Regular, DIM);
+const COUNT: Pen = Pen::new(RasterHeight::Size16, FontWeight::Bold, BRIGHT);
+
+/// More clusters than this are not all shown: the picture would be too tall for any viewer.
+const MOST_SHOWN: usize = 500;
+
+/// What the picture is made of.
+pub struct Montage<'a> {
+    pub photo: &'a Photo,
+    pub rebuilt: &'a RgbImage,
+    pub patches: &'a Array2<f32>,
+    /// The side of a patch, in pixels.
+    pub side: u32,
+    pub fitted: &'a FittedKMeans<f32>,
+    /// For people, such as "k-means++".
+    pub start: &'a str,
+    /// Sample patches per cluster; `None` for what fits.
+    pub samples: Option<usize>,
+}
+
+impl Montage<'_> {
+    /// Draws it, from top to bottom.
+    pub fn draw(&self) -> RgbImage {
+        let (n, k) = (self.patches.nrows() as u64, self.fitted.counts().len());
+        let shown = k.min(MOST_SHOWN);
+        let side = self.side;
+
+        let labels = self.fitted.counts().iter().map(|&count| [grouped(count), percent(count, n)]).collect::<Vec<_>>();
+        let label_width = labels.iter().flatten().map(|text| COUNT.width(text)).max().unwrap_or(0);
+        let layout = Layout::new(shown as u32, side, (label_width, 2 * COUNT.height()), self.samples);
+        let panel = ((INNER - GUTTER) / 2, (INNER - GUTTER) / 2);
+        let panels = [&self.photo.pixels, self.rebuilt].map(|image| fitted_into(image, panel));
+
+        let legend = MARGIN + TITLE.height() + 6;
+        let captions = legend + TEXT.height() + 22;
+        let pictures = captions + TEXT.height() + 6;
+        let heading = pictures + panels[0].height() + 26;
+        let tiles = heading + TEXT.height() + 14;
+        let mut canvas = RgbImage::from_pixel(WIDTH, tiles + layout.height() + MARGIN, PAPER);
+
+        let title = format!("{} of {side} × {side} patches", counted(k as u64, "cluster", "clusters"));
+        TITLE.write(&mut canvas, (MARGIN, MARGIN), &title);
+        write(&mut canvas, (MARGIN, legend), &self.legend(), INNER);
+
+        let (width, height) = self.photo.pixels.dimensions();
+        let source = format!(", {width} × {height}");
+        let name = TEXT.shortened(&self.photo.name, panel.0 - TEXT.width(&source));
+        let quality = psnr(&self.photo.pixels, self.rebuilt);
+        let quality = if quality.is_finite() { format!("PSNR {quality:.1} dB") } else { "no difference".into() };
+        let rebuilt = format!("rebuilt from {}, {quality}", counted(k as u64, "centroid", "centroids"));
+        for (x, caption, picture) in
+            [(MARGIN, name + &source, &panels[0]), (MARGIN + panel.0 + GUTTER, rebuilt, &panels[1])]
+        {
+            write(&mut canvas, (x, captions), &caption, panel.0);
+            paste(&mut canvas, picture, (x, pictures));
+        }
+
+        let cut = if shown < k {
+            format!("the {shown} largest clusters of {}", grouped(k as u64))
+        } else {
+            "clusters, largest first".into()
+        };
+        write(
+            &mut canvas,
+            (MARGIN, heading),
+            &format!("{cut}: centroid, number and share of its patches, samples from nearest to farthest"),
+            INNER,
+        );
+        for (i, cluster) in (0..).zip(clusters::largest(self.fitted, self.patches, shown, layout.samples)) {
+            let at = |(x, y): (u32, u32)| (MARGIN + x, tiles + y);
+            let centroid = as_image(self.fitted.centroids().row(cluster.label), side);
+            paste(&mut canvas, &square(&centroid, layout.centroid), at(layout.centroid_of(i)));
+            let (columns, top) = layout.label_of(i);
+            for ((line, pen), text) in (0..).zip([COUNT, TEXT]).zip(&labels[cluster.label]) {
+                // To the right, so that digits stand below digits.
+                pen.write(&mut canvas, at((columns.end - pen.width(text), top + line * pen.height())), text);
+            }
+            for (j, &row) in (0..).zip(&cluster.samples) {
+                let sample = square(&as_image(self.patches.row(row), side), layout.sample);
+                paste(&mut canvas, &sample, at(layout.sample_of(i, j, cluster.samples.len() as u32)));
+            }
+        }
+        canvas
+    }
+
+    fn legend(&self) -> String {
+        let (n, d) = self.patches.dim();
+        format!(
+            "N = {} patches   D = {d} values   K = {}   {} from {}   inertia {:.4e}",
+            grouped(n as u64),
+            grouped(self.fitted.counts().len() as u64),
+            counted(self.fitted.iterations() as u64, "iteration", "iterations"),
+            self.start,
+            self.fitted.inertia(),
+        )
+    }
+}
+
+fn write(canvas: &mut RgbImage, at: (u32, u32), text: &str, width: u32) {
+    TEXT.write(canvas, at, &TEXT.shortened(text, width));
+}
+
+fn paste(canvas: &mut RgbImage, image: &RgbImage, (x, y): (u32, u32)) {
+    imageops::replace(canvas, image, x.into(), y.into());
+}
+
+/// A square image at another size: with crisp pixels when enlarged.
+fn square(image: &RgbImage, side: u32) -> RgbImage {
+    fitted_into(image, (side, side))
+}
+
+/// `image` as large as `room` allows. From twice its size on, pixels are repeated, so that they stay crisp and files
+/// small; other factors would make them uneven, so there it is resampled.
+fn fitted_into(image: &RgbImage, room: (u32, u32)) -> RgbImage {
+    let (width, height) = image.dimensions();
+    let scale = f64::min(f64::from(room.0) / f64::from(width), f64::from(room.1) / f64::from(height));
+    if scale == 1.0 {
+        return image.clone();
+    }
+    if scale >= 2.0 {
+        return imageops::resize(image, width * scale as u32, height * scale as u32, FilterType::Nearest);
+    }
+    let scaled = |length: u32| ((f64::from(length) * scale).round() as u32).max(1);
+    imageops::resize(image, scaled(width), scaled(height), FilterType::CatmullRom)
+}
+
+#[cfg(test)]
+mod tests {
+    use kmeans_host::{EmptyCluster, Init, KMeans};
+
+    use super::*;
+    use crate::patches::Grid;
+
+    fn montage(pixels: RgbImage, side: u32, k: usize, samples: Option<usize>) -> RgbImage {
+        let grid = Grid::new(pixels.dimensions(), side, 1).unwrap();
+        let patches = grid.extract(&pixels).unwrap();
+        let model = KMeans::new(k).init(Init::FirstK).empty_cluster(EmptyCluster::Keep).max_iter(2);
+        let fitted = model.fit(&patches).unwrap();
+        let rebuilt = grid.rebuild(fitted.centroids(), fitted.labels());
+        let photo = Photo { name: "a".repeat(300), pixels };
+        Montage { photo: &photo, rebuilt: &rebuilt, patches: &patches, side, fitted: &fitted, start: "here", samples }
+            .draw()
+    }
+
+    fn coloured(width: u32, height: u32) -> RgbImage {
+        RgbImage::from_fn(width, height, |x, y| Rgb([(7 * x) as u8, (11 * y) as u8, (x * y) as u8]))
+    }
+
+    #[test]
+    fn the_frame_stays_empty() {
+        for (image, side, k) in [
+            (coloured(30, 20), 3, 20),
+            (coloured(5, 5), 5, 1),
+            (coloured(40, 30), 1, 600),
+            (coloured(900, 12), 12, 2),
+            (RgbImage::from_pixel(12, 90, Rgb([9; 3])), 4, 7),
+        ] {
+            let picture = montage(image, side, k, None);
+            let (width, height) = picture.dimensions();
+            let outside = |x, y| x < MARGIN || y < MARGIN || x >= width - MARGIN || y >= height - MARGIN;
+            assert!(picture.enumerate_pixels().all(|(x, y, p)| !outside(x, y) || *p == PAPER));
+        }
+    }
+
+    #[test]
+    fn a_number_of_samples_can_be_asked_for() {
+        let tall = montage(coloured(40, 40), 5, 80, Some(40)).height();
+        assert!(tall > montage(coloured(40, 40), 5, 80, Some(0)).height());
+    }
+
+    #[test]
+    fn images_fill_their_room_and_small_ones_keep_square_pixels() {
+        let size = |width, height| fitted_into(&coloured(width, height), (512, 512)).dimensions();
+        assert_eq!(size(256, 256), (512, 512));
+        assert_eq!(size(100, 50), (500, 250));
+        assert_eq!(size(400, 300), (512, 384));
+        assert_eq!(size(4000, 2), (512, 1));
+    }
+}
