@@ -168,17 +168,11 @@ pub fn bits<'a, T: Scalar>(values: impl IntoIterator<Item = &'a T>) -> Vec<u64> 
 }
 
 /// Runs `f` on a pool of `threads` threads.
-///
-/// # Panics
-/// If the pool cannot be built.
 pub fn with_threads<R: Send>(threads: usize, f: impl FnOnce() -> R + Send) -> R {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a thread pool").install(f)
 }
 
 /// The elements of a packed array.
-///
-/// # Panics
-/// If it is not packed.
 pub fn packed<T>(points: &Array2<T>) -> &[T] {
     points.as_slice().expect("row-major, without gaps")
 }

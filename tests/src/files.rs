@@ -12,18 +12,12 @@ pub fn path(name: &str) -> PathBuf {
 }
 
 /// `reference.json` or `reference_more.json`.
-///
-/// # Panics
-/// If the file cannot be read.
 pub fn reference(name: &str) -> Value {
     let text = std::fs::read_to_string(path(name)).expect("the recorded results");
     serde_json::from_str(&text).expect("JSON")
 }
 
 /// The iris measurements, [150, 4].
-///
-/// # Panics
-/// If the file cannot be read.
 pub fn iris() -> Array2<f64> {
     let text = std::fs::read_to_string(path("iris_150x4.csv")).expect("the iris measurements");
     let values: Vec<f64> =
@@ -32,9 +26,6 @@ pub fn iris() -> Array2<f64> {
 }
 
 /// The handwritten digits, [1797, 64].
-///
-/// # Panics
-/// If the file cannot be read.
 pub fn digits() -> Array2<f64> {
     let digits: Array2<f32> = ndarray_npy::read_npy(path("digits_1797x64_f32.npy")).expect("the digits");
     digits.mapv(f64::from)
@@ -52,9 +43,6 @@ pub struct Picture {
 
 impl Picture {
     /// Reads a PNG file.
-    ///
-    /// # Panics
-    /// If the file cannot be read.
     pub fn read(name: &str) -> Self {
         let decoded = image::open(path(name)).expect("a picture").into_rgb8();
         let (width, height) = (decoded.width() as usize, decoded.height() as usize);
@@ -62,9 +50,6 @@ impl Picture {
     }
 
     /// Every pixel, [height·width, 3].
-    ///
-    /// # Panics
-    /// Never: a picture has three values per pixel.
     pub fn pixels(&self) -> Array2<f64> {
         let values = self.values.iter().copied().map(f64::from).collect();
         Array2::from_shape_vec((self.height * self.width, 3), values).expect("three channels")
