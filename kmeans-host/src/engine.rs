@@ -10,12 +10,12 @@ use crate::points::Points;
 use crate::progress::Control;
 
 /// Told after each round of the iterations: the round, from 1, and its record.
-pub(crate) type OnIteration<'a> = &'a mut (dyn FnMut(usize, Iteration) -> Control + Send);
+pub type OnIteration<'a> = &'a mut (dyn FnMut(usize, Iteration) -> Control + Send);
 /// Told while seeding: steps done, and of how many.
-pub(crate) type OnSeeding<'a> = &'a mut (dyn FnMut(usize, usize) -> Control + Send);
+pub type OnSeeding<'a> = &'a mut (dyn FnMut(usize, usize) -> Control + Send);
 
 /// The end of Lloyd's iterations.
-pub(crate) struct Outcome<T> {
+pub struct Outcome<T> {
     /// Per point.
     pub labels: Vec<u32>,
     /// [k, d].
@@ -31,8 +31,8 @@ pub(crate) struct Outcome<T> {
 }
 
 /// An engine reproduces [`kmeans_core::reference`] and [`kmeans_core::seeding`] bit for bit.
-pub(crate) trait Engine<T: Scalar>: Send + Sync {
-    /// For people, such as "cpu (avx512, 2 threads)".
+pub trait Engine<T: Scalar>: Send + Sync {
+    /// For people, such as "cpu (AVX-512, 2 threads)".
     fn name(&self) -> String;
 
     /// [`kmeans_core::reference::lloyd`].

@@ -1,6 +1,5 @@
 //! The result of a fit, and what can be asked of it.
 
-use kmeans_core::Scalar;
 use kmeans_core::settings::Iteration;
 use ndarray::{Array1, Array2, ArrayBase, ArrayView1, ArrayView2, Data, Ix1, Ix2};
 
@@ -8,7 +7,7 @@ use crate::engine::Outcome;
 use crate::kmeans::engine_for;
 use crate::notice::Notice;
 use crate::points::Points;
-use crate::{Device, Error};
+use crate::{Device, Element, Error};
 
 /// A fitted model: centroids, and the labels of the points it was fitted on.
 ///
@@ -19,7 +18,7 @@ use crate::{Device, Error};
 #[cfg_attr(feature = "serde", serde(try_from = "crate::saved::Unchecked<T>"))]
 #[cfg_attr(
     feature = "serde",
-    serde(bound(serialize = "T: serde::Serialize", deserialize = "T: Scalar + serde::Deserialize<'de>"))
+    serde(bound(serialize = "T: serde::Serialize", deserialize = "T: Element + serde::Deserialize<'de>"))
 )]
 pub struct FittedKMeans<T> {
     pub(crate) centroids: Array2<T>,
@@ -32,7 +31,7 @@ pub struct FittedKMeans<T> {
     pub(crate) engine: String,
 }
 
-impl<T: Scalar> FittedKMeans<T> {
+impl<T: Element> FittedKMeans<T> {
     pub(crate) fn new(outcome: Outcome<T>, device: Device, engine: String) -> Self {
         Self {
             centroids: outcome.centroids,
@@ -81,7 +80,7 @@ impl<T: Scalar> FittedKMeans<T> {
         &self.history
     }
 
-    /// What did the work, for people, such as "cpu (avx512, 2 threads)".
+    /// What did the work, for people, such as "cpu (AVX-512, 2 threads)".
     pub fn engine(&self) -> &str {
         &self.engine
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use kmeans_core::Scalar;
 use kmeans_core::rng::Random;
 use kmeans_core::seeding;
 use kmeans_core::settings::{EmptyCluster, Settings, Stop};
@@ -12,7 +11,7 @@ use crate::engine::{Engine, Outcome};
 use crate::fitted::FittedKMeans;
 use crate::points::Points;
 use crate::progress::{Control, Observer, Progress};
-use crate::{Device, Error, Init, cpu};
+use crate::{Device, Element, Error, Init};
 
 /// K-means with k clusters: settings first, then [`fit`](Self::fit).
 ///
@@ -129,7 +128,7 @@ impl KMeans {
     ///
     /// # Errors
     /// An [`Error`] that says which setting, row or device is wrong; the points are checked before any work is done.
-    pub fn fit<T: Scalar, S: Data<Elem = T>>(&self, points: &ArrayBase<S, Ix2>) -> Result<FittedKMeans<T>, Error> {
+    pub fn fit<T: Element, S: Data<Elem = T>>(&self, points: &ArrayBase<S, Ix2>) -> Result<FittedKMeans<T>, Error> {
         self.fit_view(points.view(), None)
     }
 
@@ -148,7 +147,7 @@ impl KMeans {
     ///
     /// # Errors
     /// As [`fit`](Self::fit), and for bad weights.
-    pub fn fit_weighted<T: Scalar, S: Data<Elem = T>, W: Data<Elem = f64>>(
+    pub fn fit_weighted<T: Element, S: Data<Elem = T>, W: Data<Elem = f64>>(
         &self,
         points: &ArrayBase<S, Ix2>,
         weights: &ArrayBase<W, Ix1>,
@@ -156,7 +155,7 @@ impl KMeans {
         self.fit_view(points.view(), Some(weights.to_vec()))
     }
 
-    fn fit_view<T: Scalar>(
+    fn fit_view<T: Element>(
         &self,
         view: ArrayView2<'_, T>,
         weights: Option<Vec<f64>>,
@@ -210,7 +209,7 @@ impl KMeans {
         Ok(())
     }
 
-    fn run<T: Scalar>(
+    fn run<T: Element>(
         &self,
         engine: &dyn Engine<T>,
         points: &Points<'_, T>,
@@ -225,7 +224,7 @@ impl KMeans {
         })
     }
 
-    fn start<T: Scalar>(
+    fn start<T: Element>(
         &self,
         engine: &dyn Engine<T>,
         points: &Points<'_, T>,
@@ -247,7 +246,7 @@ impl KMeans {
 }
 
 /// Given centroids, rounded to the points' type.
-fn given_centroids<T: Scalar>(centroids: &Array2<f64>) -> Result<Array2<T>, Error> {
+fn given_centroids<T: Element>(centroids: &Array2<f64>) -> Result<Array2<T>, Error> {
     for ((row, column), &value) in centroids.indexed_iter() {
         // Half the range of f64 is spare, so that squared distances to the points stay finite too.
         if !T::from_f64(value).to_f64().is_finite() || value.abs() > 1e150 {
@@ -258,9 +257,9 @@ fn given_centroids<T: Scalar>(centroids: &Array2<f64>) -> Result<Array2<T>, Erro
 }
 
 /// The engine that `device` names.
-pub(crate) fn engine_for<T: Scalar>(device: Device) -> Result<Box<dyn Engine<T>>, Error> {
+pub(crate) fn engine_for<T: Element>(device: Device) -> Result<Box<dyn Engine<T>>, Error> {
     match device {
-        Device::Auto | Device::Cpu => Ok(Box::new(cpu::CpuEngine::new())),
+        Device::Auto | Device::Cpu => Ok(T::cpu()),
         Device::Cuda(index) => Err(Error::NoDevice { index, reason: "this version has no CUDA engine yet".into() }),
     }
 }

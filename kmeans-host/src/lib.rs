@@ -23,6 +23,7 @@
 
 mod cpu;
 mod device;
+mod element;
 mod engine;
 mod error;
 mod fitted;
@@ -35,6 +36,7 @@ mod progress;
 mod saved;
 
 pub use device::Device;
+pub use element::Element;
 pub use error::Error;
 pub use fitted::FittedKMeans;
 pub use half::{bf16, f16};

@@ -16,7 +16,7 @@ const LARGEST_EXPONENT: i32 = 1021;
 const SMALLEST_EXPONENT: i32 = -500;
 
 /// Checked points, [n, d], with optional weights: every value finite and of a magnitude whose squares `f64` can hold.
-pub(crate) struct Points<'a, T> {
+pub struct Points<'a, T> {
     view: ArrayView2<'a, T>,
     weights: Option<Vec<f64>>,
     range: ExponentRange,

@@ -1,11 +1,10 @@
 //! Loading a saved model (feature `serde`): what is read is checked before it can predict.
 
-use kmeans_core::Scalar;
 use kmeans_core::settings::Iteration;
 use ndarray::{Array1, Array2};
 use serde::Deserialize;
 
-use crate::{Device, FittedKMeans};
+use crate::{Device, Element, FittedKMeans};
 
 /// The fields of a [`FittedKMeans`] as a file gives them.
 #[derive(Deserialize)]
@@ -20,7 +19,7 @@ pub(crate) struct Unchecked<T> {
     engine: String,
 }
 
-impl<T: Scalar> TryFrom<Unchecked<T>> for FittedKMeans<T> {
+impl<T: Element> TryFrom<Unchecked<T>> for FittedKMeans<T> {
     type Error = String;
 
     fn try_from(saved: Unchecked<T>) -> Result<Self, String> {

@@ -1,31 +1,59 @@
-//! The CPU engine.
+//! The CPU engine: parallel over blocks of rows, vectorised for the processor it runs on.
 
-use kmeans_core::rng::Random;
+mod assign;
+mod bounds;
+mod empty;
+mod filter;
+mod frame;
+mod inertia;
+mod lloyd;
+mod seeding;
+mod several;
+mod small;
+mod sums;
+mod sums_by_cluster;
+mod tile;
+
+use kmeans_core::Scalar;
+use kmeans_core::rng::{Purpose, Random};
+use kmeans_core::seeding::{random_label, trials, vacancy_row};
 use kmeans_core::settings::Settings;
-use kmeans_core::{Scalar, distance, reference, seeding};
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, Axis};
+use pulp::Arch;
+use rayon::prelude::*;
 
+use self::assign::{Assigner, Scratch};
+use self::frame::Frame;
+use self::several::Several;
+use self::sums::ClusterSums;
 use crate::Error;
 use crate::engine::{Engine, OnIteration, OnSeeding, Outcome};
 use crate::points::Points;
-use crate::progress::Control;
 
 /// Runs on the threads of the current rayon pool.
-pub(crate) struct CpuEngine;
-
-impl CpuEngine {
-    pub fn new() -> Self {
-        Self
-    }
+pub(crate) struct CpuEngine {
+    arch: Arch,
 }
 
-fn packed<T: Scalar>(points: &Points<'_, T>) -> Vec<T> {
-    points.view().iter().copied().collect()
+impl CpuEngine {
+    /// For the instruction set of this processor.
+    pub fn new() -> Self {
+        Self { arch: Arch::new() }
+    }
 }
 
 impl<T: Scalar> Engine<T> for CpuEngine {
     fn name(&self) -> String {
-        "cpu (plain)".into()
+        let vectors = match self.arch {
+            Arch::Scalar => "no vectors",
+            #[cfg(target_arch = "x86_64")]
+            Arch::V3(_) => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            Arch::V4(_) => "AVX-512",
+            _ => "SIMD",
+        };
+        let threads = rayon::current_num_threads();
+        format!("cpu ({vectors}, {threads} thread{})", if threads == 1 { "" } else { "s" })
     }
 
     fn lloyd(
@@ -35,28 +63,18 @@ impl<T: Scalar> Engine<T> for CpuEngine {
         settings: &Settings,
         observe: OnIteration<'_>,
     ) -> Result<Outcome<T>, Error> {
-        let (k, d) = start.dim();
-        let start: Vec<T> = start.iter().copied().collect();
-        let fit = reference::lloyd(&packed(points), d, points.weights(), &start, settings)
-            .map_err(|e| Error::EmptyCluster { cluster: e.cluster, iteration: e.iteration })?;
-        for (i, record) in fit.history.iter().enumerate() {
-            if observe(i + 1, *record) == Control::Cancel {
-                return Err(Error::Cancelled { iterations: i + 1 });
-            }
-        }
-        Ok(Outcome {
-            labels: fit.labels,
-            centroids: Array2::from_shape_vec((k, d), fit.centroids).expect("k·d values"),
-            counts: fit.counts,
-            inertia: fit.inertia,
-            converged: fit.converged,
-            history: fit.history,
-        })
+        lloyd::lloyd(self.arch, points, start, settings, observe)
     }
 
     fn random_label_start(&self, points: &Points<'_, T>, k: usize, random: &Random) -> Array2<T> {
-        let start = reference::random_label_start(&packed(points), points.d(), points.weights(), k, random);
-        Array2::from_shape_vec((k, points.d()), start).expect("k·d values")
+        let n = points.n();
+        let labels: Vec<u32> = (0..n).into_par_iter().map(|i| random_label(i, k, random)).collect();
+        let vacancies: Vec<usize> = (0..k).map(|c| vacancy_row(c, n, random)).collect();
+        let mut start = points.view().select(Axis(0), &vacancies).as_standard_layout().into_owned();
+        let sums = sums_of(points, k, &labels);
+        let centroids = start.as_slice_mut().expect("made in standard layout");
+        centroids.par_chunks_exact_mut(points.d()).enumerate().for_each(|(c, centroid)| sums.mean(c, centroid));
+        start
     }
 
     fn plus_plus(
@@ -64,11 +82,9 @@ impl<T: Scalar> Engine<T> for CpuEngine {
         points: &Points<'_, T>,
         k: usize,
         random: &Random,
-        _observe: OnSeeding<'_>,
+        observe: OnSeeding<'_>,
     ) -> Result<Vec<usize>, Error> {
-        let trials = seeding::trials(k);
-        let purpose = kmeans_core::rng::Purpose::PlusPlus;
-        Ok(seeding::plus_plus(&packed(points), points.d(), points.weights(), k, trials, random, purpose))
+        seeding::plus_plus(self.arch, points, k, trials(k), random, Purpose::PlusPlus, observe)
     }
 
     fn parallel(
@@ -76,23 +92,55 @@ impl<T: Scalar> Engine<T> for CpuEngine {
         points: &Points<'_, T>,
         k: usize,
         random: &Random,
-        _observe: OnSeeding<'_>,
+        observe: OnSeeding<'_>,
     ) -> Result<Vec<usize>, Error> {
-        Ok(seeding::parallel(&packed(points), points.d(), points.weights(), k, random))
+        seeding::parallel(self.arch, points, k, random, observe)
     }
 
     fn assign(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>) -> Vec<u32> {
-        let c: Vec<T> = centroids.iter().copied().collect();
-        reference::assign(&packed(points), points.d(), &c)
+        let centroids: Vec<T> = centroids.iter().copied().collect();
+        let frame = Frame::new(points);
+        let assigner = Assigner::new(self.arch, &frame, &centroids, points.d());
+        let mut labels = vec![0; points.n()];
+        points.blocks().zip(labels.par_chunks_mut(points.block_rows())).for_each_init(
+            Scratch::new,
+            |scratch, (block, labels)| {
+                let mut buffer = std::mem::take(&mut scratch.rows);
+                assigner.label(points.rows(block, &mut buffer), scratch, labels);
+                scratch.rows = buffer;
+            },
+        );
+        labels
     }
 
     fn inertia(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>, labels: &[u32]) -> f64 {
-        let c: Vec<T> = centroids.iter().copied().collect();
-        reference::inertia(&packed(points), points.d(), points.weights(), &c, labels)
+        let centroids_row_major: Vec<T> = centroids.iter().copied().collect();
+        let sums = sums_of(points, centroids.nrows(), labels);
+        inertia::inertia(&inertia::square_sum(points, true), &sums, &centroids_row_major, points.d())
     }
 
     fn transform(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>) -> Array2<f64> {
-        let c: Vec<Vec<T>> = centroids.rows().into_iter().map(|r| r.to_vec()).collect();
-        Array2::from_shape_fn((points.n(), c.len()), |(i, k)| distance(&points.row(i), &c[k]).sqrt())
+        let (n, d, k) = (points.n(), points.d(), centroids.nrows());
+        let centroids: Vec<T> = centroids.iter().copied().collect();
+        let several = Several::new(centroids.chunks_exact(d), d);
+        let mut out = vec![0.0; n * k];
+        points.blocks().zip(out.par_chunks_mut(points.block_rows() * k)).for_each_init(
+            Vec::new,
+            |scratch, (block, out)| {
+                several.distances(self.arch, points.rows(block, scratch), |i, distances| {
+                    for (o, d) in out[i * k..].iter_mut().zip(distances) {
+                        *o = d.sqrt();
+                    }
+                });
+            },
+        );
+        Array2::from_shape_vec((n, k), out).expect("n·k values")
     }
+}
+
+/// The sums of all points by label.
+fn sums_of<T: Scalar>(points: &Points<'_, T>, k: usize, labels: &[u32]) -> ClusterSums {
+    let mut sums = ClusterSums::new(points, k);
+    sums_by_cluster::move_rows(&mut sums, points, labels, None);
+    sums
 }

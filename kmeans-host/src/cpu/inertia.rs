@@ -1,0 +1,123 @@
+//! Inertia from the exact sums, without looking at the points again.
+//!
+//! Σ w·|x − c|² = Σ w·|x|² − Σₖ (2·cₖ·Sₖ − Wₖ·|cₖ|²), where Sₖ and Wₖ are the sums of weighted points and of weights of
+//! cluster k. In rounded arithmetic this cancels; in exact arithmetic it costs k·d operations per round and is the
+//! inertia of the real numbers, rounded once.
+
+use kmeans_core::Scalar;
+use kmeans_core::exact::ExactSum;
+use kmeans_core::fixed::{FixedPoint, Width};
+use kmeans_core::scalar::decode;
+use rayon::prelude::*;
+
+use super::sums::{ClusterSums, Divisor, Sign};
+use crate::points::Points;
+
+/// Σ w·|x|² over all points; with `weighted` false, Σ |x|².
+pub(crate) fn square_sum<T: Scalar>(points: &Points<'_, T>, weighted: bool) -> ExactSum {
+    let weights = points.weights().filter(|_| weighted);
+    let squares = points.range().product(points.range());
+    let format = FixedPoint::for_sums(squares, (points.n() as u64).saturating_mul(points.d() as u64));
+    let narrow = weights.is_none() && !matches!(format.width, Width::Limbs(_));
+    points
+        .blocks()
+        .fold(ExactSum::new, |mut sum, block| {
+            let mut scratch = Vec::new();
+            let rows = points.rows(block.clone(), &mut scratch);
+            if narrow {
+                sum.add_integer(squares_of(rows, format), format.exponent);
+            } else {
+                for (i, row) in block.zip(rows.chunks_exact(points.d())) {
+                    let w = weights.map_or(1.0, |w| w[i]);
+                    for x in row {
+                        sum.add_triple(w, x.to_f64(), x.to_f64());
+                    }
+                }
+            }
+            sum
+        })
+        .reduce(ExactSum::new, |mut a, b| {
+            a.merge(&b);
+            a
+        })
+}
+
+/// Σ x² in units of `format`, which the sum is known to fit.
+fn squares_of<T: Scalar>(values: &[T], format: FixedPoint) -> i128 {
+    // Squares are in units of 2^exponent, so values are in units of 2^(exponent / 2), which is whole.
+    let value_exponent = format.exponent / 2;
+    if T::DIGITS <= 24 && format.width == Width::I64 {
+        return values.iter().map(|x| (x.to_f64() * x.to_f64() * format.factor()) as i64).sum::<i64>() as i128;
+    }
+    let unit = FixedPoint { exponent: value_exponent, width: Width::I128 };
+    values
+        .iter()
+        .map(|x| {
+            let m = unit.to_i128(x.to_f64()) as i64;
+            m as i128 * m as i128
+        })
+        .sum()
+}
+
+/// The inertia of `centroids`, [k, d], for points whose sums are `sums` and whose [`square_sum`] is `squares`.
+pub(crate) fn inertia<T: Scalar>(squares: &ExactSum, sums: &ClusterSums, centroids: &[T], d: usize) -> f64 {
+    let mut total = centroids
+        .par_chunks_exact(d)
+        .enumerate()
+        .with_min_len(1 + (1 << 12) / d)
+        .filter(|&(k, _)| sums.counts[k] > 0)
+        .fold(ExactSum::new, |mut total, (k, centroid)| {
+            for (j, c) in centroid.iter().enumerate() {
+                let (significand, exponent) = decode(c.to_f64());
+                if significand != 0 {
+                    sums.coordinates.add_scaled_to(&mut total, k, j, (-significand, exponent + 1));
+                    add_weighted_square(&mut total, sums.divisor(k), significand, exponent);
+                }
+            }
+            total
+        })
+        .reduce(ExactSum::new, |mut a, b| {
+            a.merge(&b);
+            a
+        });
+    total.merge(squares);
+    total.to_f64()
+}
+
+/// Adds W·c² for c = `significand · 2^exponent`.
+fn add_weighted_square(total: &mut ExactSum, weight: Divisor<'_>, significand: i64, exponent: i32) {
+    let zeros = significand.trailing_zeros() as i32;
+    let (m, e) = ((significand >> zeros).unsigned_abs(), 2 * (exponent + zeros));
+    let square = m as i128 * m as i128;
+    match weight {
+        Divisor::Count(count) if m < 1 << 31 => total.add_integer(square * count as i128, e),
+        _ => {
+            // 106 bits times a sum of weights: in two parts of 53 bits.
+            let (limbs, base) = weight.limbs();
+            total.add_scaled(&limbs, base, (square & ((1 << 53) - 1)) as i64, e);
+            total.add_scaled(&limbs, base, (square >> 53) as i64, e + 53);
+        }
+    }
+}
+
+/// [`kmeans_core::reference::mean_variance`], in parallel.
+pub(crate) fn mean_variance<T: Scalar>(points: &Points<'_, T>) -> f64 {
+    let (n, d) = (points.n(), points.d());
+    let empty = || ClusterSums::unweighted(points, 1);
+    let sums = points
+        .blocks()
+        .fold(empty, |mut sums, block| {
+            let mut scratch = Vec::new();
+            for row in points.rows(block, &mut scratch).chunks_exact(d) {
+                sums.add(0, row, None, Sign::Plus);
+            }
+            sums
+        })
+        .reduce(empty, |mut a, mut b| {
+            a.drain(&mut b);
+            a
+        });
+    let mut means = vec![0.0_f64; d];
+    sums.mean(0, &mut means);
+    inertia(&square_sum(points, false), &sums, &means, d) / (n as f64 * d as f64)
+}
