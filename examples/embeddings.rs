@@ -31,11 +31,18 @@ fn main() -> Result<(), Error> {
 
 const TOPICS: usize = 50;
 
-/// Stand-ins for a model's output: every row is the direction of its topic, and noise. Rows are numbered from `first`.
+/// Stand-ins for a model's output: every row is its topic's direction and noise. Rows are numbered from `first`.
 fn embeddings(n: usize, first: usize) -> Array2<f16> {
-    let wave = |seed: usize, j: usize| ((seed * 7919 + j * 104_729) as f32).sin();
     Array2::from_shape_fn((n, 128), |(i, j)| {
-        let topic = (first + i) * 31 % TOPICS;
-        f16::from_f32(wave(topic, j) + 0.5 * wave(1000 + first + i, j))
+        let row = first + i;
+        f16::from_f32(random(row * 31 % TOPICS, j) + 0.5 * random(TOPICS + row, j))
     })
+}
+
+/// Uniform in -1 to 1, by its place: the steps of the generator SplitMix64.
+fn random(i: usize, j: usize) -> f32 {
+    let mut bits = ((i * 128 + j) as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((bits ^ bits >> 31) >> 40) as f32 / 8_388_608.0 - 1.0
 }

@@ -14,7 +14,7 @@ pub const GUTTER: u32 = 24;
 /// Between the parts of a tile, and between tiles of a column.
 const GAP: u32 = 10;
 /// Between sample patches.
-const SEAM: u32 = 2;
+const SEAM: u32 = 3;
 
 /// The tiles of the clusters, row by row. A tile is a centroid, its label, and sample patches in rows.
 #[derive(Clone, Debug, PartialEq)]

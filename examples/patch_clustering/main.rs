@@ -43,7 +43,9 @@ fn main() -> ExitCode {
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            // What failed and why; deeper causes are repeated by the errors of `image`.
+            let texts: Vec<String> = error.chain().take(2).map(ToString::to_string).collect();
+            eprintln!("error: {}", texts.join(": "));
             ExitCode::FAILURE
         }
     }
@@ -78,7 +80,8 @@ fn run(options: &Options) -> Result<()> {
     });
     report.timed("save", || save(&picture, &options.output))?;
     report.picture(&picture, &options.output);
-    report.print()
+    report.times(&times);
+    Ok(())
 }
 
 /// Finds out before the work whether its result could be kept.

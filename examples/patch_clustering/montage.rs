@@ -12,13 +12,15 @@ use crate::patches::{as_image, psnr};
 use crate::photo::Photo;
 use crate::text::{Pen, counted, grouped, percent};
 
-const PAPER: Rgb<u8> = Rgb([22, 24, 29]);
+// Neither black nor white, so that black and white patches keep their outline.
+const PAPER: Rgb<u8> = Rgb([40, 44, 52]);
 const BRIGHT: Rgb<u8> = Rgb([236, 238, 242]);
-const DIM: Rgb<u8> = Rgb([160, 166, 176]);
+const DIM: Rgb<u8> = Rgb([176, 182, 192]);
 
 const TITLE: Pen = Pen::new(RasterHeight::Size32, FontWeight::Bold, BRIGHT);
-const TEXT: Pen = Pen::new(RasterHeight::Size16, FontWeight::Regular, DIM);
+const TEXT: Pen = Pen::new(RasterHeight::Size20, FontWeight::Regular, DIM);
 const COUNT: Pen = Pen::new(RasterHeight::Size16, FontWeight::Bold, BRIGHT);
+const SHARE: Pen = Pen::new(RasterHeight::Size16, FontWeight::Regular, DIM);
 
 /// More clusters than this are not all shown: the picture would be too tall for any viewer.
 const MOST_SHOWN: usize = 500;
@@ -82,7 +84,7 @@ impl Montage<'_> {
         write(
             &mut canvas,
             (MARGIN, heading),
-            &format!("{cut}: centroid, number and share of its patches, samples from nearest to farthest"),
+            &format!("{cut}: centroid, size, share, samples from nearest to farthest"),
             INNER,
         );
         for (i, cluster) in (0..).zip(clusters::largest(self.fitted, self.patches, shown, layout.samples)) {
@@ -90,7 +92,7 @@ impl Montage<'_> {
             let centroid = as_image(self.fitted.centroids().row(cluster.label), side);
             paste(&mut canvas, &square(&centroid, layout.centroid), at(layout.centroid_of(i)));
             let (columns, top) = layout.label_of(i);
-            for ((line, pen), text) in (0..).zip([COUNT, TEXT]).zip(&labels[cluster.label]) {
+            for ((line, pen), text) in (0..).zip([COUNT, SHARE]).zip(&labels[cluster.label]) {
                 // To the right, so that digits stand below digits.
                 pen.write(&mut canvas, at((columns.end - pen.width(text), top + line * pen.height())), text);
             }

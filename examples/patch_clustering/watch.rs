@@ -33,6 +33,8 @@ pub struct Times {
     pub seeding: Option<Duration>,
     /// Each iteration; the first includes whatever the fit did before it and did not tell.
     pub iterations: Vec<Duration>,
+    /// Whether Ctrl-C was pressed.
+    pub interrupted: bool,
 }
 
 impl Watch {
@@ -66,18 +68,13 @@ impl Watch {
             }
             _ => {}
         }
-        if self.interrupted() { Control::Finish } else { Control::Continue }
+        if self.finish.load(Ordering::Relaxed) { Control::Finish } else { Control::Continue }
     }
 
     fn show(&self, what: &'static str, position: usize, message: String) {
         self.bar.set_prefix(what);
         self.bar.set_message(message);
         self.bar.set_position(position as u64);
-    }
-
-    /// Whether Ctrl-C was pressed.
-    pub fn interrupted(&self) -> bool {
-        self.finish.load(Ordering::Relaxed)
     }
 
     /// Takes the progress off the terminal and tells the times.
@@ -89,6 +86,7 @@ impl Watch {
         Times {
             seeding: ends.seeding.map(|end| end - self.begun),
             iterations: ends.iterations.iter().zip(starts).map(|(end, start)| *end - *start).collect(),
+            interrupted: self.finish.load(Ordering::Relaxed),
         }
     }
 }
