@@ -89,8 +89,8 @@ impl<'a, T: Scalar> Assigner<'a, T> {
     /// Settles a row by D among the centroids that the filter could not rule out. `limit` bounds S of the nearest one
     /// from above.
     #[inline(always)]
-    fn settle<S: Simd>(&self, simd: S, point: &[T], y: &[f32], limit: f64, lower: &mut Vec<f32>) -> Decided {
-        tile::lower_bounds(simd, &self.panels, y, lower);
+    fn settle(&self, point: &[T], y: &[f32], limit: f64, lower: &mut Vec<f32>) -> Decided {
+        tile::lower_bounds(self.arch, &self.panels, y, lower);
         let mut best = (0, f64::INFINITY);
         for (k, &low) in lower.iter().enumerate() {
             if low as f64 <= limit {
@@ -134,7 +134,7 @@ impl<T: Scalar> WithSimd for Block<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
+    fn with_simd<S: Simd>(self, _: S) {
         let Block { assigner, rows, scratch, labels, bounds } = self;
         let d = assigner.d;
         if assigner.panels.k == 1 {
@@ -146,13 +146,13 @@ impl<T: Scalar> WithSimd for Block<'_, T> {
         } else if let Some((mut bounds, drift)) = bounds {
             drift.undecided(labels, &mut bounds, &mut scratch.undecided);
             match &assigner.broadcast {
-                Some(broadcast) => assigner.small_some(simd, broadcast, rows, scratch, labels, &mut bounds),
-                None => assigner.tiled_some(simd, rows, scratch, labels, &mut bounds, drift),
+                Some(broadcast) => assigner.small_some(broadcast, rows, scratch, labels, &mut bounds),
+                None => assigner.tiled_some(rows, scratch, labels, &mut bounds, drift),
             }
         } else {
             match &assigner.broadcast {
-                Some(broadcast) => assigner.small_all(simd, broadcast, rows, scratch, labels),
-                None => assigner.tiled_all(simd, rows, scratch, labels),
+                Some(broadcast) => assigner.small_all(broadcast, rows, scratch, labels),
+                None => assigner.tiled_all(rows, scratch, labels),
             }
         }
     }
@@ -161,17 +161,10 @@ impl<T: Scalar> WithSimd for Block<'_, T> {
 impl<T: Scalar> Assigner<'_, T> {
     /// All rows, lanes over rows.
     #[inline(always)]
-    fn small_all<S: Simd>(
-        &self,
-        simd: S,
-        broadcast: &Broadcast,
-        rows: &[T],
-        scratch: &mut Scratch<T>,
-        labels: &mut [u32],
-    ) {
+    fn small_all(&self, broadcast: &Broadcast, rows: &[T], scratch: &mut Scratch<T>, labels: &mut [u32]) {
         let group = &mut *scratch.group;
         for (rows, labels) in rows.chunks(small::GROUP_ROWS * self.d).zip(labels.chunks_mut(small::GROUP_ROWS)) {
-            broadcast.lowest(simd, self.frame, &self.panels, rows, group);
+            broadcast.lowest(self.arch, self.frame, &self.panels, rows, group);
             labels.copy_from_slice(&group.labels[..labels.len()]);
             let (low, second) = (&group.low[..labels.len()], &group.second[..labels.len()]);
             // Counted first, without a branch per row: groups without a close call are the rule.
@@ -182,26 +175,17 @@ impl<T: Scalar> Assigner<'_, T> {
             for (i, row) in rows.chunks_exact(self.d).enumerate() {
                 if !(second[i] - low[i] > group.gap) {
                     let limit = low[i] as f64 + group.gap as f64;
-                    labels[i] =
-                        self.settle_small(simd, row, group.rho, limit, &mut scratch.y, &mut scratch.lower).label;
+                    labels[i] = self.settle_small(row, group.rho, limit, &mut scratch.y, &mut scratch.lower).label;
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn settle_small<S: Simd>(
-        &self,
-        simd: S,
-        row: &[T],
-        group_rho: f32,
-        limit: f64,
-        y: &mut Vec<f32>,
-        lower: &mut Vec<f32>,
-    ) -> Decided {
+    fn settle_small(&self, row: &[T], group_rho: f32, limit: f64, y: &mut Vec<f32>, lower: &mut Vec<f32>) -> Decided {
         y.resize(self.panels.stride(), 0.0);
         if group_rho <= FAR_POINT && self.panels.row(self.frame, row, y) {
-            self.settle(simd, row, y, limit, lower)
+            self.settle(row, y, limit, lower)
         } else {
             self.settle_far(row)
         }
@@ -209,9 +193,8 @@ impl<T: Scalar> Assigner<'_, T> {
 
     /// The undecided rows, lanes over rows, with their bounds.
     #[inline(always)]
-    fn small_some<S: Simd>(
+    fn small_some(
         &self,
-        simd: S,
         broadcast: &Broadcast,
         rows: &[T],
         scratch: &mut Scratch<T>,
@@ -225,7 +208,7 @@ impl<T: Scalar> Assigner<'_, T> {
             for &i in indices {
                 gathered.extend_from_slice(&rows[i as usize * d..][..d]);
             }
-            broadcast.lowest(simd, self.frame, &self.panels, gathered, group);
+            broadcast.lowest(self.arch, self.frame, &self.panels, gathered, group);
             for (at, &i) in indices.iter().enumerate() {
                 let (low, second) = (group.low[at], group.second[at]);
                 let row = &gathered[at * d..][..d];
@@ -238,7 +221,7 @@ impl<T: Scalar> Assigner<'_, T> {
                         lower: self.panels.distance_below(rho, super::filter::down(second as f64 - group.error as f64)),
                     }
                 } else {
-                    self.settle_small(simd, row, group.rho, low as f64 + group.gap as f64, y, lower)
+                    self.settle_small(row, group.rho, low as f64 + group.gap as f64, y, lower)
                 };
                 labels[i as usize] = decided.label;
                 bounds.upper[i as usize] = decided.upper;
@@ -249,7 +232,7 @@ impl<T: Scalar> Assigner<'_, T> {
 
     /// All rows, lanes over centroids.
     #[inline(always)]
-    fn tiled_all<S: Simd>(&self, simd: S, rows: &[T], scratch: &mut Scratch<T>, labels: &mut [u32]) {
+    fn tiled_all(&self, rows: &[T], scratch: &mut Scratch<T>, labels: &mut [u32]) {
         let stride = self.panels.stride();
         let Scratch { y, lower, .. } = scratch;
         for (rows, labels) in rows.chunks(tile::GROUP_ROWS * self.d).zip(labels.chunks_mut(tile::GROUP_ROWS)) {
@@ -260,14 +243,14 @@ impl<T: Scalar> Assigner<'_, T> {
             }
             let mut found = [Lowest::default(); tile::GROUP_ROWS];
             let found = &mut found[..labels.len()];
-            tile::lowest(simd, &self.panels, &y[..labels.len() * stride], found);
+            tile::lowest(self.arch, &self.panels, &y[..labels.len() * stride], found);
             for (i, (label, found)) in labels.iter_mut().zip(found).enumerate() {
                 let (y, row) = (&y[i * stride..][..stride], &rows[i * self.d..][..self.d]);
                 let upper = self.panels.upper(found.label as usize, found.low, y[self.d]);
                 *label = if near[i] && found.second as f64 > upper {
                     found.label
                 } else if near[i] {
-                    self.settle(simd, row, y, upper, lower).label
+                    self.settle(row, y, upper, lower).label
                 } else {
                     self.settle_far(row).label
                 };
@@ -277,9 +260,8 @@ impl<T: Scalar> Assigner<'_, T> {
 
     /// The undecided rows, lanes over centroids, with their bounds.
     #[inline(always)]
-    fn tiled_some<S: Simd>(
+    fn tiled_some(
         &self,
-        simd: S,
         rows: &[T],
         scratch: &mut Scratch<T>,
         labels: &mut [u32],
@@ -312,7 +294,7 @@ impl<T: Scalar> Assigner<'_, T> {
                 break;
             }
             let mut found = [Lowest::default(); tile::GROUP_ROWS];
-            tile::lowest(simd, &self.panels, &y[..filled * stride], &mut found[..filled]);
+            tile::lowest(self.arch, &self.panels, &y[..filled * stride], &mut found[..filled]);
             for (at, &(i, near)) in group[..filled].iter().enumerate() {
                 let (y, row, found) = (&y[at * stride..][..stride], &rows[i * d..][..d], found[at]);
                 let upper = self.panels.upper(found.label as usize, found.low, y[d]);
@@ -323,7 +305,7 @@ impl<T: Scalar> Assigner<'_, T> {
                         lower: self.panels.distance_below(y[d], found.second),
                     }
                 } else if near {
-                    self.settle(simd, row, y, upper, lower)
+                    self.settle(row, y, upper, lower)
                 } else {
                     self.settle_far(row)
                 };
@@ -346,7 +328,7 @@ impl<T: Scalar> WithSimd for Gaps<'_, T> {
 
     /// The centroids are filtered as if they were points: the second lowest bound belongs to the nearest other one.
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
+    fn with_simd<S: Simd>(self, _: S) {
         let Gaps { assigner, scratch, gaps } = self;
         let (panels, d, stride) = (&assigner.panels, assigner.d, assigner.panels.stride());
         let y = &mut scratch.y;
@@ -357,7 +339,7 @@ impl<T: Scalar> WithSimd for Gaps<'_, T> {
                 near[i] = panels.row(assigner.frame, assigner.centroid(g * tile::GROUP_ROWS + i), y);
             }
             let mut found = [Lowest::default(); tile::GROUP_ROWS];
-            tile::lowest(simd, panels, &y[..gaps.len() * stride], &mut found[..gaps.len()]);
+            tile::lowest(assigner.arch, panels, &y[..gaps.len() * stride], &mut found[..gaps.len()]);
             for (i, gap) in gaps.iter_mut().enumerate() {
                 let itself = found[i].label as usize == g * tile::GROUP_ROWS + i;
                 let low = if itself { found[i].second } else { found[i].low };

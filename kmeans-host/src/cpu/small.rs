@@ -5,7 +5,7 @@
 //! bound serves all centroids, so the lower bounds need no slope.
 
 use kmeans_core::Scalar;
-use pulp::Simd;
+use pulp::{Arch, Simd, WithSimd};
 
 use super::filter::{FAR_POINT, Panels, up};
 use super::frame::Frame;
@@ -96,7 +96,7 @@ impl Broadcast {
 
     /// Fills `group` from up to [`GROUP_ROWS`] rows, row-major, and finds each one's lowest scores.
     #[inline(always)]
-    pub fn lowest<S: Simd, T: Scalar>(&self, simd: S, frame: &Frame, panels: &Panels, rows: &[T], group: &mut Group) {
+    pub fn lowest<T: Scalar>(&self, arch: Arch, frame: &Frame, panels: &Panels, rows: &[T], group: &mut Group) {
         let largest = match self.d {
             1 => load::<T, 1>(frame, rows, group),
             2 => load::<T, 2>(frame, rows, group),
@@ -114,15 +114,26 @@ impl Broadcast {
         (group.gap, group.error) = (up(2.1 * error + own), up(1.01 * error));
         let n = rows.len() / self.d;
         match self.d {
-            1 => self.scores::<S, 1>(simd, n, group),
-            2 => self.scores::<S, 2>(simd, n, group),
-            3 => self.scores::<S, 3>(simd, n, group),
-            _ => self.scores::<S, 4>(simd, n, group),
+            1 => arch.dispatch(Scores::<1> { broadcast: self, n, group }),
+            2 => arch.dispatch(Scores::<2> { broadcast: self, n, group }),
+            3 => arch.dispatch(Scores::<3> { broadcast: self, n, group }),
+            _ => arch.dispatch(Scores::<4> { broadcast: self, n, group }),
         }
     }
+}
+
+struct Scores<'a, const D: usize> {
+    broadcast: &'a Broadcast,
+    n: usize,
+    group: &'a mut Group,
+}
+
+impl<const D: usize> WithSimd for Scores<'_, D> {
+    type Output = ();
 
     #[inline(always)]
-    fn scores<S: Simd, const D: usize>(&self, simd: S, n: usize, group: &mut Group) {
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { broadcast, n, group } = self;
         let step = VECTORS * S::F32_LANES;
         for at in (0..n.next_multiple_of(step).min(GROUP_ROWS)).step_by(step) {
             let y: [[S::f32s; VECTORS]; D] = std::array::from_fn(|j| {
@@ -132,7 +143,7 @@ impl Broadcast {
             let mut low = [simd.splat_f32s(f32::INFINITY); VECTORS];
             let mut second = low;
             let mut label = [simd.splat_u32s(0); VECTORS];
-            for (k, centroid) in self.values.iter().enumerate() {
+            for (k, centroid) in broadcast.values.iter().enumerate() {
                 let half = simd.splat_f32s(centroid[0]);
                 let z: [S::f32s; D] = std::array::from_fn(|j| simd.splat_f32s(centroid[1 + j]));
                 let k = simd.splat_u32s(k as u32);

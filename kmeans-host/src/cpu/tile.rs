@@ -45,30 +45,59 @@ pub(crate) fn fused(arch: Arch) -> bool {
 }
 
 /// The lowest bounds of each of up to [`GROUP_ROWS`] rows, laid out as [`Panels::row`] writes them.
-#[inline(always)]
-pub(crate) fn lowest<S: Simd>(simd: S, panels: &Panels, rows: &[f32], out: &mut [Lowest]) {
-    // Accumulators for 8 rows need 24 of 32 vector registers; with 16 registers 4 rows fit.
-    if S::REGISTER_COUNT >= 32 {
-        run::<S, 8>(simd, panels, rows, out);
-    } else {
-        run::<S, 4>(simd, panels, rows, out);
-    }
+pub(crate) fn lowest(arch: Arch, panels: &Panels, rows: &[f32], out: &mut [Lowest]) {
+    arch.dispatch(Rows { panels, rows, out });
 }
 
 /// All lower bounds of one row: k values.
-#[inline(always)]
-pub(crate) fn lower_bounds<S: Simd>(simd: S, panels: &Panels, row: &[f32], out: &mut Vec<f32>) {
+pub(crate) fn lower_bounds(arch: Arch, panels: &Panels, row: &[f32], out: &mut Vec<f32>) {
     out.clear();
-    let stride = panels.stride();
-    let start = S::as_simd_f32s(&panels.start).0;
-    for (g, group) in S::as_simd_f32s(&panels.values).0.chunks_exact(stride * VECTORS).enumerate() {
-        let start: &[S::f32s; VECTORS] = start[g * VECTORS..][..VECTORS].try_into().expect("VECTORS long");
-        let [sums] = product::<S, 1, VECTORS>(simd, group.as_chunks().0, start, row, stride);
-        for sum in sums {
-            out.extend_from_slice(pulp::bytemuck::cast_slice(std::slice::from_ref(&sum)));
+    arch.dispatch(Bounds { panels, row, out });
+    out.truncate(panels.k);
+}
+
+struct Rows<'a> {
+    panels: &'a Panels,
+    rows: &'a [f32],
+    out: &'a mut [Lowest],
+}
+
+impl WithSimd for Rows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        // Accumulators for 8 rows need 24 of 32 vector registers; with 16 registers 4 rows fit.
+        if S::REGISTER_COUNT >= 32 {
+            run::<S, 8>(simd, self.panels, self.rows, self.out);
+        } else {
+            run::<S, 4>(simd, self.panels, self.rows, self.out);
         }
     }
-    out.truncate(panels.k);
+}
+
+struct Bounds<'a> {
+    panels: &'a Panels,
+    row: &'a [f32],
+    out: &'a mut Vec<f32>,
+}
+
+impl WithSimd for Bounds<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Bounds { panels, row, out } = self;
+        let stride = panels.stride();
+        let start = S::as_simd_f32s(&panels.start).0;
+        for (g, group) in S::as_simd_f32s(&panels.values).0.chunks_exact(stride * VECTORS).enumerate() {
+            let start: &[S::f32s; VECTORS] = start[g * VECTORS..][..VECTORS].try_into().expect("VECTORS long");
+            let [sums] = product::<S, 1, VECTORS>(simd, group.as_chunks().0, start, row, stride);
+            for sum in sums {
+                out.extend_from_slice(pulp::bytemuck::cast_slice(std::slice::from_ref(&sum)));
+            }
+        }
+    }
 }
 
 /// Running minima of one row, a lane for every place in a vector of centroids.
