@@ -4,7 +4,12 @@
 //! order; a function beside it says how large a grid and how much shared memory a given problem takes ([`Geometry`]).
 //! The kernels, their tests in the emulator, the check of the compiled PTX and the host all read this one table.
 //!
-//! Arrays are row-major. n counts points (64 bits), k clusters and d columns (32 bits each).
+//! Arrays are row-major. n counts points (64 bits, up to 3·10¹⁰: 2³¹ blocks of 16 rows), k clusters and d columns
+//! (32 bits, below 2³¹).
+
+mod table;
+
+pub use table::*;
 
 /// Most blocks of a grid, in x and y.
 pub const MAX_GRID: [u32; 2] = [0x7fff_ffff, 0xffff];
@@ -56,6 +61,8 @@ pub enum Type {
     U64,
     /// `i64`.
     I64,
+    /// `f32`.
+    F32,
     /// `f64`.
     F64,
 }
@@ -108,60 +115,105 @@ impl Kernel {
         Geometry { grid: [blocks, 1], block: self.block, shared }
     }
 
+    /// The same with as many blocks in y as share `items` by `each` per block, or as a grid can have: kernels that use y
+    /// go round until all items are done.
+    const fn rows(&self, blocks: u64, items: u64, each: u32, shared: u32) -> Geometry {
+        let mut geometry = self.blocks(blocks, shared);
+        geometry.grid[1] = at_most(items.div_ceil(each as u64), MAX_GRID[1]);
+        geometry
+    }
+
     /// A launch with a thread for each of `items`.
     pub const fn thread_each(&self, items: u64) -> Geometry {
         self.blocks(items.div_ceil(self.block as u64), 0)
     }
 }
 
-/// The element types that points may have.
-pub const POINT_TYPES: &[&str] = &["f32", "f64", "f16", "bf16"];
-
-const POINTS: Argument = input("points", Type::T, "[n, d]");
-const CENTROIDS: Argument = input("centroids", Type::T, "[k, d]");
-const LABELS_IN: Argument = input("labels", Type::U32, "[n]");
-const LABELS_OUT: Argument = output("labels", Type::U32, "[n]");
-const N: Argument = value("n", Type::U64);
-const K: Argument = value("k", Type::U32);
-const D: Argument = value("d", Type::U32);
-
-/// Labels, one thread per row, centroids read from global memory. Launch: `thread_each(n)`.
-pub const ASSIGN_DIRECT: Kernel = Kernel {
-    name: "assign_direct",
-    types: POINT_TYPES,
-    block: 256,
-    arguments: &[POINTS, CENTROIDS, LABELS_OUT, N, K, D],
-};
-
-/// Words of a sum and the unit they count: see [`crate::fixed::FixedPoint`].
-const EXPONENT: Argument = value("exponent", Type::I32);
-const WORDS: Argument = value("words", Type::U32);
-const SUMS_OUT: Argument = output("sums", Type::U64, "[k, d, words]");
-
-/// How sums are held: one word, two, or limbs, in the order of [`crate::fixed::Width`].
-pub const FORMATS: [&str; 3] = ["narrow", "wide", "limbs"];
-
-const SUM_PER_ELEMENT: Kernel = Kernel {
-    name: "",
-    types: POINT_TYPES,
-    block: 256,
-    arguments: &[POINTS, LABELS_IN, SUMS_OUT, EXPONENT, WORDS, N, D],
-};
-
-/// Sums, one thread per element, a kernel per format. Launch: [`sum_per_element`].
-pub const SUMS_PER_ELEMENT: [Kernel; 3] = [
-    Kernel { name: "sum_per_element_narrow", ..SUM_PER_ELEMENT },
-    Kernel { name: "sum_per_element_wide", ..SUM_PER_ELEMENT },
-    Kernel { name: "sum_per_element_limbs", ..SUM_PER_ELEMENT },
-];
-
-/// Blocks of 16 rows and 16 columns.
-pub const fn sum_per_element(n: u64, d: u32) -> Geometry {
-    let mut geometry = SUM_PER_ELEMENT.blocks(n.div_ceil(16), 0);
-    let across = d.div_ceil(16);
-    geometry.grid[1] = if across > MAX_GRID[1] { MAX_GRID[1] } else { across };
-    geometry
+/// `value` within 1 and `limit`.
+const fn at_most(value: u64, limit: u32) -> u32 {
+    match value {
+        0 => 1,
+        _ if value > limit as u64 => limit,
+        _ => value as u32,
+    }
 }
 
-/// All kernels.
-pub const KERNELS: &[&[Kernel]] = &[&[ASSIGN_DIRECT], &SUMS_PER_ELEMENT];
+/// Blocks that share n points where each block brings its part of a result together at the end: enough to fill a GPU,
+/// few enough that bringing together stays cheap, and so many that none has 2^`bits` points or more.
+const fn sharing_blocks(n: u64, each: u32, bits: u32) -> u64 {
+    let blocks = at_most(n.div_ceil(each as u64), 1024) as u64;
+    if n >> (bits - 1) > blocks { n >> (bits - 1) } else { blocks }
+}
+
+/// Shared memory for `items` of `size` bytes, as far as `SHARED_BYTES` goes.
+const fn window_bytes(items: u64, size: u32) -> u32 {
+    at_most(items.saturating_mul(size as u64), SHARED_BYTES)
+}
+
+const fn kernel(
+    name: &'static str,
+    types: &'static [&'static str],
+    block: u32,
+    arguments: &'static [Argument],
+) -> Kernel {
+    Kernel { name, types, block, arguments }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn covers(k: u32, d: u32, size: u32) -> usize {
+        let (mut cluster, mut column, mut parts) = (0, 0, 0);
+        for part in ConstantParts::new(k, d, size) {
+            assert_eq!((part.cluster, part.column), (cluster, column));
+            assert!(part.clusters * part.columns * size <= CONSTANT_BYTES);
+            column += part.columns;
+            if column == d {
+                (cluster, column) = (cluster + part.clusters, 0);
+            }
+            parts += 1;
+        }
+        assert_eq!((cluster, column), (k, 0));
+        parts
+    }
+
+    #[test]
+    fn constant_parts_cover_all_centroids_in_order() {
+        assert_eq!(covers(80, 75, 4), 1);
+        assert_eq!(covers(1000, 100, 4), 7);
+        assert_eq!(covers(3, 20_000, 4), 6);
+        assert_eq!(covers(100_000, 1, 8), 13);
+    }
+
+    #[test]
+    fn grids_stay_within_what_a_gpu_can_launch() {
+        for (n, k, d) in [(0, 1, 1), (1, 1, 1), (1 << 34, 1 << 20, 1 << 16), (1000, 1 << 30, 1 << 20)] {
+            for geometry in [
+                ASSIGN_DIRECT.thread_each(n),
+                assign_tiled(n, 8),
+                distance(n, k, 8),
+                sum_per_element(n, d),
+                sum_per_block(n, k, d, 2),
+                count_histogram(n, k),
+                transposed_transpose(n, d, 8),
+                transposed_sums(n, k, d, 2),
+                pixel_assign(n, k),
+                pixel_sums(n, k),
+            ] {
+                assert!((1..=MAX_GRID[0]).contains(&geometry.grid[0]), "{geometry:?}");
+                assert!((1..=MAX_GRID[1]).contains(&geometry.grid[1]), "{geometry:?}");
+                assert!(geometry.shared <= SHARED_BYTES, "{geometry:?}");
+            }
+        }
+        // 2^32 points or more in one block would overflow a bin.
+        assert!((1_u64 << 45) / (count_histogram(1 << 45, 1).grid[0] as u64) < 1 << 32);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (i, kernel) in KERNELS.iter().enumerate() {
+            assert!(KERNELS[..i].iter().all(|k| k.name != kernel.name), "{}", kernel.name);
+        }
+    }
+}

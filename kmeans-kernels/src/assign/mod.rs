@@ -1,2 +1,13 @@
-//! Assignment.
+//! Assignment: the label of each row in one pass, with no matrix of distances.
+//!
+//! | rung | what it adds |
+//! |---|---|
+//! | [`direct`] | one thread per row, centroids read from global memory |
+//! | [`tiled`] | both operands staged in shared memory, 16 rows against 16 centroids at a time |
+//! | [`filtered`] | `f32` arithmetic on tiles of 64 by 64; the rows it cannot decide for sure are settled by D |
+//!
+//! Every label is the lowest one with the least D, bit for bit as the reference has it.
+
 pub mod direct;
+pub mod filtered;
+pub mod tiled;

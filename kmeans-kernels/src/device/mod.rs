@@ -15,6 +15,7 @@
 //! | [`In`], [`Out`] | arrays in global memory, 64-bit indices | each thread owns what it writes until the kernel ends, or until a barrier within its block | unaligned and vector access |
 //! | [`Out::add`], [`Out::fetch_add`] | atomic addition, wrapping, in no order | any thread of the grid | ordering other accesses by an atomic |
 //! | [`Shared`], [`SharedMemory`] | arrays in the block's shared memory, 32-bit indices | each thread owns what it writes until the next barrier | static shared memory: all of it is sized at launch |
+//! | [`multiply_add`] | a·b + c in `f32`, rounded once | each thread | |
 //! | [`Constants`] | the 64 KiB that are read through the constant cache, filled by the host | each thread reads; fast where a warp reads one address | writing |
 //!
 //! A barrier must stand where every thread of the block passes: not in a branch, not in a loop that threads leave at
@@ -32,14 +33,18 @@ pub mod emulated;
 mod nvptx;
 
 #[cfg(not(target_arch = "nvptx64"))]
+use emulated::primitives::half_to_single;
+#[cfg(not(target_arch = "nvptx64"))]
 pub use emulated::primitives::{
     Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, grid_rows, grid_size,
-    shuffle_down, shuffle_xor, sync_block, sync_warp, thread_index,
+    multiply_add, shuffle_down, shuffle_xor, sync_block, sync_warp, thread_index,
 };
+#[cfg(target_arch = "nvptx64")]
+use nvptx::half_to_single;
 #[cfg(target_arch = "nvptx64")]
 pub use nvptx::{
     Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, grid_rows, grid_size,
-    shuffle_down, shuffle_xor, sync_block, sync_warp, thread_index,
+    multiply_add, shuffle_down, shuffle_xor, sync_block, sync_warp, thread_index,
 };
 
 /// Lanes of a warp.
@@ -65,7 +70,16 @@ pub trait Element: Copy + 'static {
 pub trait Atomic: Element {}
 
 /// An element type of points and centroids that kernels are compiled for.
-pub trait Number: Scalar + Element {}
+pub trait Number: Scalar + Element {
+    /// The value as `f32`; never rounds but for `f64`.
+    fn single(self) -> f32;
+
+    /// The value as `f64`, which is how the definition reads it.
+    #[inline(always)]
+    fn double(self) -> f64 {
+        self.single() as f64
+    }
+}
 
 macro_rules! elements {
     ($($type:ty: $to:expr, $from:expr;)*) => { $(
@@ -99,10 +113,38 @@ impl Atomic for u32 {}
 impl Atomic for u64 {}
 impl Atomic for i64 {}
 
-impl Number for f32 {}
-impl Number for f64 {}
-impl Number for f16 {}
-impl Number for bf16 {}
+impl Number for f32 {
+    #[inline(always)]
+    fn single(self) -> f32 {
+        self
+    }
+}
+
+impl Number for f64 {
+    #[inline(always)]
+    fn single(self) -> f32 {
+        self as f32
+    }
+    #[inline(always)]
+    fn double(self) -> f64 {
+        self
+    }
+}
+
+impl Number for f16 {
+    #[inline(always)]
+    fn single(self) -> f32 {
+        half_to_single(self)
+    }
+}
+
+impl Number for bf16 {
+    #[inline(always)]
+    fn single(self) -> f32 {
+        // A bf16 is the upper half of an f32.
+        f32::from_bits((self.to_bits() as u32) << 16)
+    }
+}
 
 /// Declares the GPU entry points of a kernel's body: `body(arguments); name: (types), ...`.
 ///
@@ -122,15 +164,14 @@ macro_rules! entries {
                 // SAFETY: the launch contract (`kmeans_core::launch`) obliges whoever launches to pass, for each
                 // array, a pointer to device memory that is as long as the contract says and aligned.
                 $( let $argument = unsafe { <$type as $crate::device::Argument>::from_raw($argument) }; )*
-                $body::<$($first $(, $more)*)?>($($argument),*);
+                self::$body::<$($first $(, $more)*)?>($($argument),*);
             }
         };
         #[cfg(not(target_arch = "nvptx64"))]
         const _: () = {
             $( #[allow(dead_code)] type T = $first; )?
-            #[allow(clippy::too_many_arguments)]
             fn _agree($($argument: $type),*) {
-                $body::<$($first $(, $more)*)?>($($argument),*);
+                self::$body::<$($first $(, $more)*)?>($($argument),*);
             }
         };
     };

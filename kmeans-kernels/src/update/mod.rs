@@ -7,7 +7,10 @@
 //! | [`per_block`] | partial sums in shared memory, one global addition per block and sum |
 //!
 //! Floats would make the sum depend on the order of the additions, so every rung adds integers ([`fixed`]), which is
-//! what makes the results repeatable and equal to the reference.
+//! what makes the results repeatable and equal to the reference. [`transposed::sums`](crate::transposed::sums) does
+//! without global atomics.
 
 pub mod fixed;
+pub mod per_block;
 pub mod per_element;
+pub mod per_sample;

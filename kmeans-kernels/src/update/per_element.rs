@@ -1,4 +1,5 @@
 //! One thread per element: 16 columns of 16 rows per block, so that neighbouring threads read neighbouring elements.
+//! Rungs: see [`super`].
 
 use super::fixed::{Format, Limbs, Narrow, Wide};
 use crate::device::{self, In, Number, Out, block_index, block_row, grid_rows, thread_index};
@@ -25,7 +26,7 @@ pub fn per_element<T: Number, F: Format>(
     let sum = labels.get(row) as u64 * d as u64;
     let mut column = block_row() * SIDE + thread_index() % SIDE;
     while column < d {
-        let value = points.get(row * d as u64 + column as u64).to_f64();
+        let value = points.get(row * d as u64 + column as u64).double();
         format.add(sums, (sum + column as u64) * format.words() as u64, value);
         column += grid_rows() * SIDE;
     }

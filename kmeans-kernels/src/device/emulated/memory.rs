@@ -118,8 +118,18 @@ impl Memory {
 
     /// Writes an element from the host.
     pub(super) fn fill<T: Element>(&self, index: u64, value: T) {
-        self.store(index * T::SIZE as u64, T::SIZE, value.to_raw());
-        self.shadows.borrow_mut()[index as usize].written = 1;
+        let address = index * T::SIZE as u64;
+        self.store(address, T::SIZE, value.to_raw());
+        let granules =
+            (address / self.granule as u64) as usize..((address + T::SIZE as u64) / self.granule as u64) as usize;
+        for shadow in &mut self.shadows.borrow_mut()[granules] {
+            shadow.written = 1;
+        }
+    }
+
+    /// Forgets what was written.
+    pub(super) fn clear(&self) {
+        self.shadows.borrow_mut().fill(Shadow::default());
     }
 
     /// Reads an element from the host.

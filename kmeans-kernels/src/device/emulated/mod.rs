@@ -55,7 +55,7 @@ use kmeans_core::launch;
 use memory::Memory;
 
 use super::Element;
-use primitives::{Constants, In, Out};
+use primitives::{In, Out};
 
 pub use launch::Geometry;
 
@@ -63,6 +63,7 @@ pub use launch::Geometry;
 pub struct Emulator {
     random: schedule::Random,
     clock: Rc<Clock>,
+    constants: Memory,
 }
 
 /// Numbers every interval between barriers, over all blocks and launches.
@@ -79,7 +80,9 @@ impl Emulator {
     /// A machine whose threads run in an order drawn from `seed`.
     pub fn new(seed: u64) -> Self {
         let clock = Clock { now: Cell::new(1), launch: Cell::new(1), block: Cell::new(1) };
-        Self { random: schedule::Random::new(seed), clock: Rc::new(clock) }
+        let clock = Rc::new(clock);
+        let constants = Memory::new("constant memory", launch::CONSTANT_BYTES as usize, 1, clock.clone());
+        Self { random: schedule::Random::new(seed), clock, constants }
     }
 
     /// An array in global memory with these values; the name is for messages.
@@ -96,6 +99,17 @@ impl Emulator {
         Buffer { memory: Memory::new(name, len * T::SIZE as usize, T::SIZE, self.clock.clone()), element: PhantomData }
     }
 
+    /// Fills constant memory from its start; the rest of it is as if never written.
+    ///
+    /// # Panics
+    /// If there are more values than constant memory holds.
+    pub fn fill_constants<T: Element>(&self, values: &[T]) {
+        self.constants.clear();
+        for (index, &value) in values.iter().enumerate() {
+            self.constants.fill(index as u64, value);
+        }
+    }
+
     /// Runs `kernel` once per thread of the grid.
     ///
     /// # Errors
@@ -104,7 +118,7 @@ impl Emulator {
     /// # Panics
     /// If the kernel's own code panics (an overflow, say), or the geometry is impossible on a GPU.
     pub fn launch(&self, name: &'static str, geometry: Geometry, kernel: impl Fn()) -> Result<(), Fault> {
-        schedule::run_grid(&self.random, &self.clock, name, geometry, &kernel)
+        schedule::run_grid(&self.random, &self.clock, &self.constants, name, geometry, &kernel)
     }
 }
 
@@ -123,15 +137,6 @@ impl<T: Element> Buffer<T> {
     /// The array as a kernel writes it.
     pub fn output(&self) -> Out<'_, T> {
         Out::new(&self.memory)
-    }
-
-    /// The array in the place of the constant memory.
-    ///
-    /// # Panics
-    /// If it is larger than constant memory.
-    pub fn constants(&self) -> Constants<'_, T> {
-        assert!(self.memory.len() <= launch::CONSTANT_BYTES as usize, "constant memory has 64 KiB");
-        Constants::new(&self.memory)
     }
 
     /// The values, copied to the host.

@@ -68,6 +68,16 @@ pub fn ballot(predicate: bool) -> u32 {
     meet(Meeting::Vote(predicate)) as u32
 }
 
+/// a·b + c, rounded once.
+pub fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
+    a.mul_add(b, c)
+}
+
+/// The value of an `f16`.
+pub fn half_to_single(value: half::f16) -> f32 {
+    value.to_f32()
+}
+
 #[track_caller]
 fn exchange<T: Element>(value: T, from: u32) -> T {
     T::from_raw(meet(Meeting::Exchange { value: value.to_raw(), from }))
@@ -174,19 +184,22 @@ impl<T: Atomic> Out<'_, T> {
 }
 
 /// The module's constant memory, which the host fills before it launches.
-#[derive(Clone, Copy)]
-pub struct Constants<'a, T>(View<'a>, PhantomData<T>);
+#[derive(Clone, Copy, Default)]
+pub struct Constants<T>(PhantomData<T>);
 
-impl<'a, T: Element> Constants<'a, T> {
-    pub(super) fn new(memory: &'a Memory) -> Self {
-        Self(View { memory, start: 0, end: memory.len() as u64 }, PhantomData)
+impl<T: Element> Constants<T> {
+    /// All of it.
+    pub fn new() -> Self {
+        Self(PhantomData)
     }
 
     /// Element `index`.
     #[track_caller]
     pub fn get(self, index: u32) -> T {
         let place = Location::caller();
-        Thread::with_current(|t| self.0.get(index as u64, t, place))
+        Thread::with_current(|t| {
+            View { memory: t.block.constants, start: 0, end: u64::MAX }.get(index as u64, t, place)
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs the threads of a block, lets them meet, and names who is missing.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, Location};
 use std::rc::Rc;
 
@@ -16,6 +16,11 @@ use super::{Clock, Geometry};
 
 /// Bytes of stack per thread: plenty for a kernel, and enough for Rust's panic messages.
 const STACK: usize = 256 * 1024;
+
+thread_local! {
+    /// Stacks of threads that returned, for later ones: mapping memory anew would take longer than most kernels.
+    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+}
 
 /// The source of every choice: `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014).
 pub(super) struct Random(Cell<u64>);
@@ -38,6 +43,7 @@ impl Random {
 pub(super) fn run_grid(
     random: &Random,
     clock: &Rc<Clock>,
+    constants: &Memory,
     kernel: &'static str,
     geometry: Geometry,
     body: &dyn Fn(),
@@ -50,7 +56,6 @@ pub(super) fn run_grid(
     clock.now.update(|t| t + 1);
     clock.launch.set(clock.now.get());
     let shared = Memory::new_shared(shared as usize, clock.clone());
-    let mut stacks = Vec::new();
     let mut blocks: Vec<u64> = (0..grid[0] as u64 * grid[1] as u64).collect();
     while !blocks.is_empty() {
         let number = blocks.swap_remove(random.below(blocks.len()));
@@ -60,10 +65,11 @@ pub(super) fn run_grid(
             index: [(number % grid[0] as u64) as u32, (number / grid[0] as u64) as u32],
             geometry,
             shared: &shared,
+            constants,
             clock: clock.clone(),
             warp_intervals: vec![Cell::new(0); (threads / WARP) as usize],
         };
-        Running::new(&block, body, random, &mut stacks).run().map_err(|(thread, kind, place)| Fault {
+        Running::new(&block, body, random).run().map_err(|(thread, kind, place)| Fault {
             kernel,
             block: block.index,
             thread,
@@ -93,15 +99,16 @@ struct Running<'a> {
     fibers: Vec<Fiber>,
     states: Vec<State>,
     ready: Vec<usize>,
-    stacks: &'a mut Vec<DefaultStack>,
 }
 
 impl<'a> Running<'a> {
-    fn new(block: &'a Block<'a>, body: &'a dyn Fn(), random: &'a Random, stacks: &'a mut Vec<DefaultStack>) -> Self {
+    fn new(block: &'a Block<'a>, body: &'a dyn Fn(), random: &'a Random) -> Self {
         let threads = block.geometry.block as usize;
         let fibers = (0..block.geometry.block)
             .map(|thread| {
-                let stack = stacks.pop().unwrap_or_else(|| DefaultStack::new(STACK).expect("memory for a stack"));
+                let stack = STACKS
+                    .with_borrow_mut(Vec::pop)
+                    .unwrap_or_else(|| DefaultStack::new(STACK).expect("memory for a stack"));
                 // SAFETY: the closure borrows `block` and `body` for 'a, and `Running`, which owns the coroutine, is
                 // dropped (which ends the coroutine) before 'a is over.
                 unsafe {
@@ -109,7 +116,7 @@ impl<'a> Running<'a> {
                 }
             })
             .collect();
-        Self { block, random, fibers, states: vec![State::Ready(0); threads], ready: (0..threads).collect(), stacks }
+        Self { block, random, fibers, states: vec![State::Ready(0); threads], ready: (0..threads).collect() }
     }
 
     /// Runs the block to its end.
@@ -120,7 +127,7 @@ impl<'a> Running<'a> {
                 self.step(thread)?;
             }
             if self.states.iter().all(|s| matches!(s, State::Returned)) {
-                self.stacks.extend(self.fibers.drain(..).map(Fiber::into_stack));
+                STACKS.with_borrow_mut(|stacks| stacks.extend(self.fibers.drain(..).map(Fiber::into_stack)));
                 return Ok(());
             }
             self.pass_block_barrier()?;

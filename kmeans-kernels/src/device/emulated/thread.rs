@@ -17,6 +17,7 @@ pub(super) struct Block<'a> {
     pub(super) index: [u32; 2],
     pub(super) geometry: Geometry,
     pub(super) shared: &'a Memory,
+    pub(super) constants: &'a Memory,
     pub(super) clock: Rc<Clock>,
     /// Warp barriers passed, per warp.
     pub(super) warp_intervals: Vec<Cell<u16>>,

@@ -102,18 +102,15 @@ global_asm!(".visible .const .align 16 .b8 constants[65536];");
 
 /// The module's constant memory, which the host fills through the symbol `constants` before it launches.
 #[derive(Clone, Copy)]
-pub struct Constants<'a, T>(PhantomData<&'a T>);
+pub struct Constants<T>(PhantomData<T>);
 
-impl<T: Element> Argument for Constants<'_, T> {
-    /// Nothing is passed: the symbol is part of the module. A placeholder keeps the argument lists of both sides equal.
-    type Raw = u32;
+impl<T: Element> Constants<T> {
+    /// All of it.
     #[inline(always)]
-    unsafe fn from_raw(_: u32) -> Self {
+    pub fn new() -> Self {
         Self(PhantomData)
     }
-}
 
-impl<T: Element> Constants<'_, T> {
     /// Element `index`.
     #[inline(always)]
     pub fn get(self, index: u32) -> T {

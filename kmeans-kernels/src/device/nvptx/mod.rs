@@ -24,6 +24,8 @@ unsafe extern "C" {
     fn shfl_sync_down(mask: i32, value: i32, delta: i32, clamp: i32) -> i32;
     #[link_name = "llvm.nvvm.vote.ballot.sync"]
     fn vote_ballot_sync(mask: i32, predicate: bool) -> i32;
+    #[link_name = "llvm.fma.f32"]
+    fn fma(a: f32, b: f32, c: f32) -> f32;
 }
 
 /// All lanes of the warp.
@@ -122,6 +124,24 @@ pub fn ballot(predicate: bool) -> u32 {
     unsafe { vote_ballot_sync(ALL, predicate) as u32 }
 }
 
+/// a·b + c, rounded once.
+#[inline(always)]
+pub fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
+    // SAFETY: plain arithmetic.
+    unsafe { fma(a, b, c) }
+}
+
+/// The value of an `f16`, by the GPU's own conversion.
+#[inline(always)]
+pub fn half_to_single(value: half::f16) -> f32 {
+    let single: f32;
+    // SAFETY: plain arithmetic.
+    unsafe {
+        asm!("cvt.f32.f16 {}, {};", out(reg32) single, in(reg16) value.to_bits(), options(pure, nomem, nostack));
+    }
+    single
+}
+
 macro_rules! scalars {
     ($($type:ty),*) => { $(
         impl Argument for $type {
@@ -133,7 +153,7 @@ macro_rules! scalars {
         }
     )* };
 }
-scalars!(u32, u64, i32, f32, f64);
+scalars!(u32, u64, i32, f32);
 
 /// The address of the block's shared memory, as sized at launch.
 #[inline(always)]

@@ -1,0 +1,390 @@
+//! The kernels, one by one, and the grids they take.
+
+use super::{
+    Argument, CONSTANT_BYTES, Geometry, Kernel, SHARED_BYTES, Type, at_most, input, kernel, output,
+    sharing_blocks, value, window_bytes,
+};
+
+/// The element types that points may have.
+pub const POINT_TYPES: &[&str] = &["f32", "f64", "f16", "bf16"];
+/// Those that `f32` arithmetic can filter.
+pub const SINGLE_TYPES: &[&str] = &["f32", "f16", "bf16"];
+
+const POINTS: Argument = input("points", Type::T, "[n, d]");
+const COLUMNS: Argument = input("columns", Type::T, "[d, n]");
+const CENTROIDS: Argument = input("centroids", Type::T, "[k, d]");
+const LABELS_IN: Argument = input("labels", Type::U32, "[n]");
+const LABELS_OUT: Argument = output("labels", Type::U32, "[n]");
+const DISTANCES_IN: Argument = input("distances", Type::F64, "[rows, k]");
+const DISTANCES_OUT: Argument = output("distances", Type::F64, "[rows, k]");
+const SUMS_OUT: Argument = output("sums", Type::U64, "[k, d, words]");
+const COUNTS_OUT: Argument = output("counts", Type::U64, "[k]");
+const PIXELS: Argument = input("pixels", Type::U8, "[n, 3]");
+const COLOURS: Argument = input("centroids", Type::F32, "[k, 3]");
+const N: Argument = value("n", Type::U64);
+const K: Argument = value("k", Type::U32);
+const D: Argument = value("d", Type::U32);
+/// The first row of a chunk.
+const FIRST: Argument = value("first", Type::U64);
+/// Rows of a chunk.
+const ROWS: Argument = value("rows", Type::U64);
+/// The unit of a sum: see [`crate::fixed::FixedPoint`].
+const EXPONENT: Argument = value("exponent", Type::I32);
+/// Words of a sum: 1 narrow, 2 wide, else limbs.
+const WORDS: Argument = value("words", Type::U32);
+
+// Random labels.
+
+/// Random labels. Launch: `thread_each(n)`.
+pub const LABELS_RANDOM: Kernel =
+    kernel("labels_random", &[], 256, &[LABELS_OUT, value("seed", Type::U64), value("restart", Type::U32), N, K]);
+
+// Distances of a chunk of rows, and labels from them.
+
+/// Rows, and centroids, of a tile of 256 threads.
+const SIDE: u32 = 16;
+const DISTANCE: Kernel = kernel("", POINT_TYPES, 256, &[POINTS, CENTROIDS, DISTANCES_OUT, FIRST, ROWS, K, D]);
+/// Distances of a chunk of rows. Launch: [`distance`].
+pub const DISTANCE_DIRECT: Kernel = Kernel { name: "distance_direct", ..DISTANCE };
+/// Distances of a chunk of rows. Launch: [`distance`].
+pub const DISTANCE_TILED: Kernel = Kernel { name: "distance_tiled", ..DISTANCE };
+/// Distances of a chunk of rows. Launch: [`distance`].
+pub const DISTANCE_COALESCED: Kernel = Kernel { name: "distance_coalesced", ..DISTANCE };
+/// Distances of a chunk of rows to the centroids in constant memory. Launch: `thread_each(rows)`, once per part of
+/// [`ConstantParts`], with that part in constant memory.
+pub const DISTANCE_CONSTANT: Kernel = kernel(
+    "distance_constant",
+    POINT_TYPES,
+    256,
+    &[
+        POINTS,
+        DISTANCES_OUT,
+        FIRST,
+        ROWS,
+        K,
+        D,
+        value("cluster", Type::U32),
+        value("clusters", Type::U32),
+        value("column", Type::U32),
+        value("columns", Type::U32),
+    ],
+);
+
+/// The launch of the kernels that compute a matrix of distances, for elements of `size` bytes.
+pub const fn distance(rows: u64, k: u32, size: u32) -> Geometry {
+    DISTANCE.rows(rows.div_ceil(SIDE as u64), k as u64, SIDE, SIDE * (2 * SIDE + 1) * size)
+}
+
+/// Part of the centroids, as much as constant memory holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConstantPart {
+    /// The first cluster.
+    pub cluster: u32,
+    /// How many clusters; 1 if not all columns are in this part.
+    pub clusters: u32,
+    /// The first column.
+    pub column: u32,
+    /// How many columns.
+    pub columns: u32,
+}
+
+/// The parts in which [k, d] centroids go through constant memory, in the order of launches.
+#[derive(Clone, Debug)]
+pub struct ConstantParts {
+    next: ConstantPart,
+    k: u32,
+    d: u32,
+}
+
+impl ConstantParts {
+    /// For elements of `size` bytes.
+    pub fn new(k: u32, d: u32, size: u32) -> Self {
+        let capacity = CONSTANT_BYTES / size;
+        let part = ConstantPart { cluster: 0, clusters: (capacity / d).max(1), column: 0, columns: d.min(capacity) };
+        Self { next: part, k, d }
+    }
+}
+
+impl Iterator for ConstantParts {
+    type Item = ConstantPart;
+
+    fn next(&mut self) -> Option<ConstantPart> {
+        let next = self.next;
+        if next.cluster >= self.k {
+            return None;
+        }
+        let part = ConstantPart {
+            clusters: next.clusters.min(self.k - next.cluster),
+            columns: next.columns.min(self.d - next.column),
+            ..next
+        };
+        self.next.column += part.columns;
+        if self.next.column == self.d {
+            self.next.column = 0;
+            self.next.cluster += part.clusters;
+        }
+        Some(part)
+    }
+}
+
+const ARGMIN: Kernel = kernel("", &[], 256, &[DISTANCES_IN, LABELS_OUT, FIRST, ROWS, K]);
+/// Labels from distances. Launch: `thread_each(rows)`.
+pub const ARGMIN_SERIAL: Kernel = Kernel { name: "argmin_serial", ..ARGMIN };
+/// Labels from distances. Launch: [`argmin_tree`].
+pub const ARGMIN_TREE: Kernel = Kernel { name: "argmin_tree", ..ARGMIN };
+/// Labels from distances. Launch: [`argmin_shuffle`].
+pub const ARGMIN_SHUFFLE: Kernel = Kernel { name: "argmin_shuffle", ..ARGMIN };
+
+/// 16 threads per row, 12 bytes per thread.
+pub const fn argmin_tree(rows: u64) -> Geometry {
+    ARGMIN.blocks(rows.div_ceil(16), 12 * ARGMIN.block)
+}
+
+/// A warp per row.
+pub const fn argmin_shuffle(rows: u64) -> Geometry {
+    ARGMIN.blocks(rows.div_ceil(8), 0)
+}
+
+// Labels in one pass.
+
+const ASSIGN: Kernel = kernel("", POINT_TYPES, 256, &[POINTS, CENTROIDS, LABELS_OUT, N, K, D]);
+/// Labels. Launch: `thread_each(n)`.
+pub const ASSIGN_DIRECT: Kernel = Kernel { name: "assign_direct", ..ASSIGN };
+/// Labels. Launch: [`assign_tiled`].
+pub const ASSIGN_TILED: Kernel = Kernel { name: "assign_tiled", ..ASSIGN };
+/// Labels. Launch: [`assign_filtered`].
+pub const ASSIGN_FILTERED: Kernel = Kernel { name: "assign_filtered", types: SINGLE_TYPES, ..ASSIGN };
+
+/// 16 rows per block, for elements of `size` bytes.
+pub const fn assign_tiled(n: u64, size: u32) -> Geometry {
+    ASSIGN.blocks(n.div_ceil(SIDE as u64), SIDE * (2 * SIDE + 1) * size)
+}
+
+/// 64 rows per block; two tiles of 16 columns by 64 rows and one of padding, in `f32`.
+pub const fn assign_filtered(n: u64) -> Geometry {
+    ASSIGN.blocks(n.div_ceil(64), 2 * 16 * 65 * 4)
+}
+
+// Sums.
+
+/// Words of partial sums that a block holds in shared memory at a time.
+pub const SUM_WORDS: u32 = SHARED_BYTES / 8;
+/// Rows that a block of the per-block sum takes at a time.
+pub const SUM_ROWS: u32 = 256;
+
+const SUM: Kernel = kernel("", POINT_TYPES, 256, &[POINTS, LABELS_IN, SUMS_OUT, EXPONENT, WORDS, N, D]);
+/// Adds to sums, which the host has set to zero. Launch: `thread_each(n)`.
+pub const SUM_PER_SAMPLE_NARROW: Kernel = Kernel { name: "sum_per_sample_narrow", ..SUM };
+/// Adds to sums. Launch: [`sum_per_element`].
+pub const SUM_PER_ELEMENT_NARROW: Kernel = Kernel { name: "sum_per_element_narrow", ..SUM };
+/// Adds to sums. Launch: [`sum_per_element`].
+pub const SUM_PER_ELEMENT_WIDE: Kernel = Kernel { name: "sum_per_element_wide", ..SUM };
+/// Adds to sums, at most 2³¹ points before the limbs are carried. Launch: [`sum_per_element`].
+pub const SUM_PER_ELEMENT_LIMBS: Kernel = Kernel { name: "sum_per_element_limbs", ..SUM };
+const SUM_PER_BLOCK: Kernel = kernel("", POINT_TYPES, 256, &[POINTS, LABELS_IN, SUMS_OUT, EXPONENT, WORDS, N, K, D]);
+/// Adds to sums. Launch: [`sum_per_block`] with one word.
+pub const SUM_PER_BLOCK_NARROW: Kernel = Kernel { name: "sum_per_block_narrow", ..SUM_PER_BLOCK };
+/// Adds to sums. Launch: [`sum_per_block`] with two words.
+pub const SUM_PER_BLOCK_WIDE: Kernel = Kernel { name: "sum_per_block_wide", ..SUM_PER_BLOCK };
+
+/// 16 rows and 16 columns per block.
+pub const fn sum_per_element(n: u64, d: u32) -> Geometry {
+    SUM.rows(n.div_ceil(16), d as u64, 16, 0)
+}
+
+/// Blocks share the rows in x, and windows of sums in y.
+pub const fn sum_per_block(n: u64, k: u32, d: u32, words: u32) -> Geometry {
+    let total = k as u64 * d as u64;
+    let blocks = at_most(n.div_ceil(SUM_ROWS as u64), 1024) as u64;
+    SUM_PER_BLOCK.rows(blocks, total, SUM_WORDS / words, window_bytes(total, 8 * words))
+}
+
+// Counts.
+
+/// Bins of a block's histogram.
+pub const COUNT_BINS: u32 = SHARED_BYTES / 4;
+
+/// Adds to counts, which the host has set to zero. Launch: `thread_each(n)`.
+pub const COUNT_GLOBAL: Kernel = kernel("count_global", &[], 256, &[LABELS_IN, COUNTS_OUT, N]);
+/// Adds to counts. Launch: [`count_histogram`].
+pub const COUNT_HISTOGRAM: Kernel = kernel("count_histogram", &[], 1024, &[LABELS_IN, COUNTS_OUT, N, K]);
+/// Adds to the number of labels that changed. Launch: `thread_each(n)`.
+pub const COUNT_CHANGED: Kernel = kernel(
+    "count_changed",
+    &[],
+    256,
+    &[input("before", Type::U32, "[n]"), LABELS_IN, output("changed", Type::U64, "[1]"), N],
+);
+
+/// Blocks share the points in x, and windows of clusters in y.
+pub const fn count_histogram(n: u64, k: u32) -> Geometry {
+    COUNT_HISTOGRAM.rows(sharing_blocks(n, 1024, 32), k as u64, COUNT_BINS, window_bytes(k as u64, 4))
+}
+
+// Centroids from sums and counts.
+
+const SCALE_DIVIDE: Kernel = kernel(
+    "",
+    POINT_TYPES,
+    128,
+    &[
+        input("sums", Type::U64, "[k, d, words]"),
+        input("counts", Type::U64, "[k]"),
+        input("old", Type::T, "[k, d]"),
+        output("centroids", Type::T, "[k, d]"),
+        EXPONENT,
+        D,
+    ],
+);
+/// Centroids from narrow sums. Launch: `blocks(k, 0)`.
+pub const SCALE_DIVIDE_NARROW: Kernel = Kernel { name: "scale_divide_narrow", ..SCALE_DIVIDE };
+/// Centroids from wide sums. Launch: `blocks(k, 0)`.
+pub const SCALE_DIVIDE_WIDE: Kernel = Kernel { name: "scale_divide_wide", ..SCALE_DIVIDE };
+/// Movement of the centroids. Launch: `blocks(1, 0)`.
+pub const SCALE_MOVEMENT: Kernel = kernel(
+    "scale_movement",
+    POINT_TYPES,
+    1024,
+    &[
+        CENTROIDS,
+        input("old", Type::T, "[k, d]"),
+        output("moved", Type::F64, "[k]"),
+        output("total", Type::F64, "[1]"),
+        K,
+        D,
+    ],
+);
+
+// Points by columns.
+
+/// Points to columns. Launch: [`transposed_transpose`].
+pub const TRANSPOSED_TRANSPOSE: Kernel =
+    kernel("transposed_transpose", POINT_TYPES, 256, &[POINTS, output("columns", Type::T, "[d, n]"), N, D]);
+/// Labels, in place of those of the round before, and changes per block. Launch: [`transposed_assign`].
+pub const TRANSPOSED_ASSIGN: Kernel = kernel(
+    "transposed_assign",
+    POINT_TYPES,
+    128,
+    &[COLUMNS, CENTROIDS, LABELS_OUT, output("changed", Type::U64, "[blocks]"), N, K, D],
+);
+const TRANSPOSED_SUMS: Kernel = kernel(
+    "",
+    POINT_TYPES,
+    256,
+    &[COLUMNS, LABELS_IN, output("partial", Type::U64, "[blocks, k, d, words]"), EXPONENT, WORDS, N, K, D],
+);
+/// Sums per block. Launch: [`transposed_sums`] with one word.
+pub const TRANSPOSED_SUMS_NARROW: Kernel = Kernel { name: "transposed_sums_narrow", ..TRANSPOSED_SUMS };
+/// Sums per block. Launch: [`transposed_sums`] with two words.
+pub const TRANSPOSED_SUMS_WIDE: Kernel = Kernel { name: "transposed_sums_wide", ..TRANSPOSED_SUMS };
+/// Changes of all blocks. Launch: `blocks(1, 256)`: 8 bytes per lane of a warp.
+pub const TRANSPOSED_REDUCE_CHANGES: Kernel = kernel(
+    "transposed_reduce_changes",
+    &[],
+    1024,
+    &[input("changed", Type::U64, "[blocks]"), output("total", Type::U64, "[1]"), value("blocks", Type::U64)],
+);
+const TRANSPOSED_REDUCE_SUMS: Kernel = kernel(
+    "",
+    &[],
+    128,
+    &[input("partial", Type::U64, "[blocks, k, d, words]"), SUMS_OUT, value("blocks", Type::U32), K, D],
+);
+/// Sums of all blocks. Launch: `blocks(k, 0)`.
+pub const TRANSPOSED_REDUCE_SUMS_NARROW: Kernel =
+    Kernel { name: "transposed_reduce_sums_narrow", ..TRANSPOSED_REDUCE_SUMS };
+/// Sums of all blocks. Launch: `blocks(k, 0)`.
+pub const TRANSPOSED_REDUCE_SUMS_WIDE: Kernel =
+    Kernel { name: "transposed_reduce_sums_wide", ..TRANSPOSED_REDUCE_SUMS };
+
+/// Most bytes of all blocks' partial sums.
+const PARTIAL_BYTES: u64 = 64 << 20;
+
+/// Tiles of 32 by 32, for elements of `size` bytes.
+pub const fn transposed_transpose(n: u64, d: u32, size: u32) -> Geometry {
+    TRANSPOSED_TRANSPOSE.rows(n.div_ceil(32), d as u64, 32, 32 * 33 * size)
+}
+
+/// A thread per point; 4 bytes per lane of a warp.
+pub const fn transposed_assign(n: u64) -> Geometry {
+    TRANSPOSED_ASSIGN.blocks(n.div_ceil(TRANSPOSED_ASSIGN.block as u64), 4 * 32)
+}
+
+/// As many blocks as memory for partial sums allows.
+pub const fn transposed_sums(n: u64, k: u32, d: u32, words: u32) -> Geometry {
+    let total = k as u64 * d as u64;
+    let affordable = at_most(PARTIAL_BYTES / (total * words as u64 * 8), 256);
+    let blocks = at_most(n.div_ceil(1024), affordable) as u64;
+    TRANSPOSED_SUMS.blocks(blocks, window_bytes(total, 8 * words))
+}
+
+// Pixels.
+
+/// Centroids that a block of the pixel assignment holds at a time.
+pub const PIXEL_CENTROIDS: u32 = SHARED_BYTES / 12;
+/// Clusters that a block of the pixel sums holds at a time.
+pub const PIXEL_BINS: u32 = SHARED_BYTES / 16;
+
+/// Labels of pixels. Launch: [`pixel_assign`].
+pub const PIXEL_ASSIGN: Kernel = kernel("pixel_assign", &[], 256, &[PIXELS, COLOURS, LABELS_OUT, N, K]);
+/// Adds to sums and counts, which the host has set to zero. Launch: [`pixel_sums`].
+pub const PIXEL_SUMS: Kernel =
+    kernel("pixel_sums", &[], 256, &[PIXELS, LABELS_IN, output("sums", Type::U64, "[k, 3]"), COUNTS_OUT, N, K]);
+/// Colours of pixels. Launch: `thread_each(n)`.
+pub const PIXEL_RECOLOUR: Kernel =
+    kernel("pixel_recolour", &[], 256, &[LABELS_IN, COLOURS, output("recoloured", Type::U8, "[n, 3]"), N]);
+/// Points of colour and position. Launch: `thread_each(n)`.
+pub const PIXEL_FEATURES: Kernel = kernel(
+    "pixel_features",
+    &[],
+    256,
+    &[PIXELS, output("points", Type::F32, "[n, 5]"), N, value("width", Type::U32), value("weight", Type::F32)],
+);
+
+/// A thread per pixel.
+pub const fn pixel_assign(n: u64, k: u32) -> Geometry {
+    PIXEL_ASSIGN.blocks(n.div_ceil(PIXEL_ASSIGN.block as u64), window_bytes(k as u64, 12))
+}
+
+/// Blocks share the pixels in x, and windows of clusters in y.
+pub const fn pixel_sums(n: u64, k: u32) -> Geometry {
+    PIXEL_SUMS.rows(sharing_blocks(n, 1024, 24), k as u64, PIXEL_BINS, window_bytes(k as u64, 16))
+}
+
+/// All kernels.
+pub const KERNELS: &[Kernel] = &[
+    LABELS_RANDOM,
+    DISTANCE_DIRECT,
+    DISTANCE_CONSTANT,
+    DISTANCE_TILED,
+    DISTANCE_COALESCED,
+    ARGMIN_SERIAL,
+    ARGMIN_TREE,
+    ARGMIN_SHUFFLE,
+    ASSIGN_DIRECT,
+    ASSIGN_TILED,
+    ASSIGN_FILTERED,
+    SUM_PER_SAMPLE_NARROW,
+    SUM_PER_ELEMENT_NARROW,
+    SUM_PER_ELEMENT_WIDE,
+    SUM_PER_ELEMENT_LIMBS,
+    SUM_PER_BLOCK_NARROW,
+    SUM_PER_BLOCK_WIDE,
+    COUNT_GLOBAL,
+    COUNT_HISTOGRAM,
+    COUNT_CHANGED,
+    SCALE_DIVIDE_NARROW,
+    SCALE_DIVIDE_WIDE,
+    SCALE_MOVEMENT,
+    TRANSPOSED_TRANSPOSE,
+    TRANSPOSED_ASSIGN,
+    TRANSPOSED_SUMS_NARROW,
+    TRANSPOSED_SUMS_WIDE,
+    TRANSPOSED_REDUCE_CHANGES,
+    TRANSPOSED_REDUCE_SUMS_NARROW,
+    TRANSPOSED_REDUCE_SUMS_WIDE,
+    PIXEL_ASSIGN,
+    PIXEL_SUMS,
+    PIXEL_RECOLOUR,
+    PIXEL_FEATURES,
+];

@@ -1,0 +1,12 @@
+//! Counting: points per cluster, and points whose label changed.
+//!
+//! | rung | what it adds |
+//! |---|---|
+//! | [`global`] | one thread per point, an atomic addition each |
+//! | [`histogram`] | a histogram per block in shared memory, one global addition per block and cluster |
+//!
+//! [`changed`] compares two rounds' labels.
+
+pub mod changed;
+pub mod global;
+pub mod histogram;

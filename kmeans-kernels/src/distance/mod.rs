@@ -1,0 +1,65 @@
+//! Distances of a chunk of rows to all centroids, as a matrix: the first half of an unfused assignment.
+//!
+//! | rung | what it adds |
+//! |---|---|
+//! | [`direct`] | one thread per row and centroid, both read from global memory |
+//! | [`constant`] | centroids from constant memory, as much of them at a time as it holds |
+//! | [`tiled`] | both operands staged in shared memory, 16 rows against 16 centroids |
+//! | [`coalesced`] | neighbouring threads load neighbouring elements of both operands |
+//!
+//! The matrix is [rows, k] for `rows` rows from row `first` on, so that it need not hold all rows at once. [`argmin`]
+//! takes the labels from it. [`assign`] needs no matrix.
+//!
+//! [`argmin`]: crate::argmin
+//! [`assign`]: crate::assign
+
+pub mod coalesced;
+pub mod constant;
+pub mod direct;
+pub mod tiled;
+
+use crate::device::{In, Number, Shared};
+
+/// Rows, centroids and columns of a tile.
+pub(crate) const SIDE: u32 = 16;
+
+/// D by its definition, between the row at `x` and the centroid at `c`: differences, squares and the sum in `f64`, in
+/// the order of the columns, each rounded (`kmeans_core::distance`).
+#[inline(always)]
+pub(crate) fn between<T: Number>(points: In<T>, x: u64, centroids: In<T>, c: u64, d: u32) -> f64 {
+    let mut sum = 0.0;
+    for column in 0..d as u64 {
+        sum = add_square(sum, points.get(x + column), centroids.get(c + column));
+    }
+    sum
+}
+
+/// One step of D.
+#[inline(always)]
+pub(crate) fn add_square<T: Number>(sum: f64, x: T, c: T) -> f64 {
+    let difference = x.double() - c.double();
+    sum + difference * difference
+}
+
+/// Goes on with D over the columns of a tile: row `x` of the tile of points, `c` of the tile of centroids.
+#[inline(always)]
+pub(crate) fn add_tile<T: Number>(
+    mut sum: f64,
+    points: Shared<T>,
+    x: u32,
+    centroids: Shared<T>,
+    c: u32,
+    strides: (u32, u32),
+) -> f64 {
+    for column in 0..SIDE {
+        // Columns beyond d are zeros in both tiles, and adding zero changes no sum.
+        sum = add_square(sum, points.get(x + column * strides.0), centroids.get(c + column * strides.1));
+    }
+    sum
+}
+
+/// Element (row, column) of a matrix with `rows` rows and `d` columns, zero beyond them.
+#[inline(always)]
+pub(crate) fn or_zero<T: Number>(matrix: In<T>, row: u64, rows: u64, column: u32, d: u32) -> T {
+    if row < rows && column < d { matrix.get(row * d as u64 + column as u64) } else { T::ZERO }
+}

@@ -1,0 +1,61 @@
+//! Centroids from sums and counts: the exact mean, rounded once.
+
+use kmeans_core::exact::quotient_by_count;
+
+use crate::device::{self, In, Number, Out, block_index, block_size, thread_index};
+use crate::update::fixed::{Format, Narrow, Wide};
+
+/// A format whose sums fit 128 bits. Sums in limbs are divided by the host.
+pub trait Integer: Format {
+    /// The sum that starts at word `at`.
+    fn read(sums: In<u64>, at: u64) -> i128;
+}
+
+impl Integer for Narrow {
+    #[inline(always)]
+    fn read(sums: In<u64>, at: u64) -> i128 {
+        sums.get(at) as i64 as i128
+    }
+}
+
+impl Integer for Wide {
+    #[inline(always)]
+    fn read(sums: In<u64>, at: u64) -> i128 {
+        ((sums.get(at + 1) as u128) << 64 | sums.get(at) as u128) as i128
+    }
+}
+
+/// The centroid of every cluster, one block per cluster; a cluster without points keeps the one it has in `old`.
+#[inline(always)]
+pub fn divide<T: Number, F: Integer>(
+    sums: In<u64>,
+    counts: In<u64>,
+    old: In<T>,
+    centroids: Out<T>,
+    exponent: i32,
+    d: u32,
+) {
+    let cluster = block_index() as u64;
+    let count = counts.get(cluster);
+    let words = F::new(exponent, 0).words() as u64;
+    let mut column = thread_index();
+    while column < d {
+        let at = cluster * d as u64 + column as u64;
+        let value =
+            if count == 0 { old.get(at) } else { quotient_by_count(F::read(sums, at * words), exponent, count) };
+        centroids.set(at, value);
+        column += block_size();
+    }
+}
+
+device::entries! {
+    divide(sums: In<u64>, counts: In<u64>, old: In<T>, centroids: Out<T>, exponent: i32, d: u32);
+    scale_divide_narrow_f32: (f32, Narrow),
+    scale_divide_narrow_f64: (f64, Narrow),
+    scale_divide_narrow_f16: (half::f16, Narrow),
+    scale_divide_narrow_bf16: (half::bf16, Narrow),
+    scale_divide_wide_f32: (f32, Wide),
+    scale_divide_wide_f64: (f64, Wide),
+    scale_divide_wide_f16: (half::f16, Wide),
+    scale_divide_wide_bf16: (half::bf16, Wide),
+}

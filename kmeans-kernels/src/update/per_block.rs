@@ -1,0 +1,110 @@
+//! Partial sums in shared memory, one global addition per block and sum. Rungs: see [`super`].
+
+use super::fixed::{Format, Narrow, Wide};
+use crate::device::{
+    self, In, Number, Out, Shared, SharedMemory, block_index, block_row, block_size, grid_rows, grid_size, sync_block,
+    thread_index,
+};
+use kmeans_core::launch::{SUM_ROWS, SUM_WORDS};
+
+/// Adds every row to the sums of its cluster, [k, d] sums of `words` words.
+///
+/// The sums that shared memory holds at a time are a window. A block's threads go through its rows once per window;
+/// blocks share the rows in x and the windows in y.
+#[inline(always)]
+pub fn per_block<T: Number, F: Format>(
+    points: In<T>,
+    labels: In<u32>,
+    sums: Out<u64>,
+    exponent: i32,
+    words: u32,
+    n: u64,
+    k: u32,
+    d: u32,
+) {
+    let format = F::new(exponent, words);
+    let words = format.words();
+    let cells = SharedMemory::new().array::<u64>(SUM_WORDS);
+    let capacity = SUM_WORDS.checked_div(words).unwrap_or(1);
+    let total = k as u64 * d as u64;
+    let mut first = block_row() as u64 * capacity as u64;
+    while first < total {
+        let window =
+            Window { first, len: if total - first < capacity as u64 { (total - first) as u32 } else { capacity } };
+        clear(cells, window.len * words);
+        sync_block();
+        add_rows(format, points, labels, cells, window, n, d);
+        sync_block();
+        let mut sum = thread_index();
+        while sum < window.len {
+            format.merge(sums, (first + sum as u64) * words as u64, |word| cells.get(sum * words + word));
+            sum += block_size();
+        }
+        sync_block();
+        first += grid_rows() as u64 * capacity as u64;
+    }
+}
+
+/// Some consecutive sums.
+#[derive(Clone, Copy)]
+struct Window {
+    first: u64,
+    len: u32,
+}
+
+#[inline(always)]
+fn clear(cells: Shared<u64>, words: u32) {
+    let mut word = thread_index();
+    while word < words {
+        cells.set(word, 0);
+        word += block_size();
+    }
+}
+
+/// Adds the block's share of the rows to the window's sums. Neighbouring threads take neighbouring elements.
+#[inline(always)]
+fn add_rows<T: Number, F: Format>(
+    format: F,
+    points: In<T>,
+    labels: In<u32>,
+    cells: Shared<u64>,
+    window: Window,
+    n: u64,
+    d: u32,
+) {
+    // Where a thread's next element lies from its last: some rows down, some columns right.
+    let down = block_size().checked_div(d).unwrap_or(0);
+    let right = block_size() - down * d;
+    let start = thread_index().checked_div(d).unwrap_or(0);
+    let mut base = block_index() as u64 * SUM_ROWS as u64;
+    while base < n {
+        let rows = if n - base < SUM_ROWS as u64 { (n - base) as u32 } else { SUM_ROWS };
+        let (mut row, mut column) = (start, thread_index() - start * d);
+        while row < rows {
+            let at = base + row as u64;
+            let sum = (labels.get(at) as u64 * d as u64 + column as u64).wrapping_sub(window.first);
+            if sum < window.len as u64 {
+                format.add(cells, sum * format.words() as u64, points.get(at * d as u64 + column as u64).double());
+            }
+            row += down;
+            column += right;
+            if column >= d {
+                row += 1;
+                column -= d;
+            }
+        }
+        base += grid_size() as u64 * SUM_ROWS as u64;
+    }
+}
+
+device::entries! {
+    per_block(points: In<T>, labels: In<u32>, sums: Out<u64>, exponent: i32, words: u32, n: u64, k: u32, d: u32);
+    sum_per_block_narrow_f32: (f32, Narrow),
+    sum_per_block_narrow_f64: (f64, Narrow),
+    sum_per_block_narrow_f16: (half::f16, Narrow),
+    sum_per_block_narrow_bf16: (half::bf16, Narrow),
+    sum_per_block_wide_f32: (f32, Wide),
+    sum_per_block_wide_f64: (f64, Wide),
+    sum_per_block_wide_f16: (half::f16, Wide),
+    sum_per_block_wide_bf16: (half::bf16, Wide),
+}
