@@ -88,7 +88,8 @@ impl Scalar for f16 {
     }
     #[inline(always)]
     fn from_f64(value: f64) -> Self {
-        f16::from_f64(value)
+        // Not f16::from_f64, which drops the low half of the significand before it rounds.
+        f16::from_f32(round_to_odd(value))
     }
     #[inline(always)]
     fn to_f32(self) -> f32 {
@@ -113,11 +114,28 @@ impl Scalar for bf16 {
     }
     #[inline(always)]
     fn from_f64(value: f64) -> Self {
-        bf16::from_f64(value)
+        // As for f16.
+        bf16::from_f32(round_to_odd(value))
     }
     #[inline(always)]
     fn to_f32(self) -> f32 {
         bf16::to_f32(self)
+    }
+}
+
+/// `value` as `f32`, an inexact result being the neighbour with an odd significand. Rounding that to a type with at most
+/// 22 bits gives what rounding `value` once would give (Boldo & Melquiond, "Emulation of a FMA and correctly rounded
+/// sums: proved algorithms using rounding to odd", 2008).
+#[inline]
+fn round_to_odd(value: f64) -> f32 {
+    let nearest = value as f32;
+    let bits = nearest.to_bits();
+    if nearest as f64 == value || bits & 1 == 1 || !nearest.is_finite() {
+        nearest
+    } else if (nearest as f64).abs() < value.abs() {
+        f32::from_bits(bits + 1)
+    } else {
+        f32::from_bits(bits - 1)
     }
 }
 
@@ -159,6 +177,24 @@ mod tests {
             assert_eq!(encode(significand, exponent), value);
             assert!(significand.abs() < 1 << 53 && exponent >= -1074);
         }
+    }
+
+    #[test]
+    fn half_precision_rounds_once() {
+        // A hair above and below the midpoint of two neighbours; a step through f32 would see a tie.
+        let hair = 2.0_f64.powi(-45);
+        for (low, high) in [(f16::from_f32(1.0), 1.0 + 2.0_f64.powi(-10)), (f16::from_f32(2048.0), 2050.0)] {
+            let middle = f64::midpoint(low.to_f64(), high);
+            assert_eq!(<f16 as Scalar>::from_f64(middle * (1.0 + hair)).to_f64(), high);
+            assert_eq!(<f16 as Scalar>::from_f64(middle * (1.0 - hair)), low);
+            assert_eq!(<f16 as Scalar>::from_f64(middle), low, "a tie goes to the even neighbour");
+        }
+        let middle = -870_400.0;
+        assert_eq!(<bf16 as Scalar>::from_f64(middle * (1.0 + hair)).to_f64(), -872_448.0);
+        assert_eq!(<bf16 as Scalar>::from_f64(middle * (1.0 - hair)).to_f64(), -868_352.0);
+        assert_eq!(<bf16 as Scalar>::from_f64(3.4e38), bf16::INFINITY);
+        assert_eq!(<bf16 as Scalar>::from_f64(-1e300), bf16::NEG_INFINITY);
+        assert_eq!(<f16 as Scalar>::from_f64(1e-300).to_bits(), 0);
     }
 
     #[test]

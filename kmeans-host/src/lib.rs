@@ -42,7 +42,7 @@ pub use fitted::FittedKMeans;
 pub use half::{bf16, f16};
 pub use init::Init;
 pub use kmeans::KMeans;
-pub use kmeans_core::Scalar;
+
 pub use kmeans_core::settings::{EmptyCluster, Iteration, Stop};
 pub use notice::Notice;
 pub use progress::{Control, Progress};
