@@ -22,7 +22,7 @@ pub struct Fit<T> {
     pub centroids: Vec<T>,
     /// Points per cluster.
     pub counts: Vec<u64>,
-    /// Σᵢ wᵢ·D(xᵢ, centroid of its label).
+    /// Σᵢ wᵢ·|xᵢ − centroid of its label|², rounded once.
     pub inertia: f64,
     /// Rounds of assignment run, the one that found the labels repeated included.
     pub iterations: usize,
@@ -169,11 +169,18 @@ pub fn fill_empty_clusters<T: Scalar>(
     Ok(())
 }
 
-/// Σᵢ wᵢ·D(xᵢ, centroid of its label), the products and the sum exact, rounded once.
+/// The weighted sum of squared distances of points to the centroids of their labels, as real numbers, rounded once.
 pub fn inertia<T: Scalar>(points: &[T], d: usize, weights: Option<&[f64]>, centroids: &[T], labels: &[u32]) -> f64 {
     let mut sum = ExactSum::new();
     for (i, x) in points.chunks_exact(d).enumerate() {
-        sum.add_product(weight(weights, i), distance(x, &centroids[labels[i] as usize * d..][..d]));
+        let w = weight(weights, i);
+        for (x, c) in x.iter().zip(&centroids[labels[i] as usize * d..][..d]) {
+            // w·(x − c)² = w·x² − 2·w·x·c + w·c²
+            let (x, c) = (x.to_f64(), c.to_f64());
+            sum.add_triple(w, x, x);
+            sum.add_triple(w, -2.0 * x, c);
+            sum.add_triple(w, c, c);
+        }
     }
     sum.to_f64()
 }

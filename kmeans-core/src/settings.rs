@@ -64,7 +64,7 @@ impl Default for Settings {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Iteration {
-    /// Σᵢ wᵢ·D(xᵢ, c) to the centroids that this round's labels were decided by.
+    /// Σᵢ wᵢ·|xᵢ − c|² to the centroids that this round's labels were decided by.
     pub inertia: f64,
     /// Sum over clusters of the squared movement of the centroid in this round's update.
     pub movement: f64,
