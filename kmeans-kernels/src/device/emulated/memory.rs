@@ -1,6 +1,7 @@
 //! Bytes with a shadow: who touched them last, and when.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::super::{Element, WARP};
@@ -14,8 +15,8 @@ pub(super) struct Memory {
     /// Whether only one block sees it, so that what earlier blocks did is not there.
     shared: bool,
     /// Bytes that one shadow stands for. Global arrays hold one type, so an element each; shared memory is cut anew by
-    /// every kernel, so a byte each.
-    granule: u32,
+    /// every kernel, so a byte each. As a power of two, since a division per access would take half of all time.
+    granule_shift: u32,
     bytes: RefCell<Vec<u8>>,
     shadows: RefCell<Vec<Shadow>>,
 }
@@ -104,7 +105,15 @@ impl Memory {
     /// An array in global memory.
     pub(super) fn new(name: &'static str, len: usize, granule: u32, clock: Rc<Clock>) -> Self {
         let shadows = vec![Shadow::default(); len.div_ceil(granule as usize)];
-        Self { name, clock, shared: false, granule, bytes: RefCell::new(vec![0; len]), shadows: RefCell::new(shadows) }
+        let granule_shift = granule.trailing_zeros();
+        Self {
+            name,
+            clock,
+            shared: false,
+            granule_shift,
+            bytes: RefCell::new(vec![0; len]),
+            shadows: RefCell::new(shadows),
+        }
     }
 
     /// A block's shared memory. Kept from block to block: what an earlier one wrote does not count as written.
@@ -120,11 +129,15 @@ impl Memory {
     pub(super) fn fill<T: Element>(&self, index: u64, value: T) {
         let address = index * T::SIZE as u64;
         self.store(address, T::SIZE, value.to_raw());
-        let granules =
-            (address / self.granule as u64) as usize..((address + T::SIZE as u64) / self.granule as u64) as usize;
-        for shadow in &mut self.shadows.borrow_mut()[granules] {
+        for shadow in &mut self.shadows.borrow_mut()[self.granules(address, T::SIZE)] {
             shadow.written = 1;
         }
+    }
+
+    /// The granules that an access touches.
+    fn granules(&self, address: u64, size: u32) -> Range<usize> {
+        let last = (address + size as u64 - 1) >> self.granule_shift;
+        (address >> self.granule_shift) as usize..last as usize + 1
     }
 
     /// Forgets what was written.
@@ -147,13 +160,13 @@ impl Memory {
         let by = Access { atomic: action == Action::Add, ..by };
         let (block, launch) = (self.clock.block.get(), self.clock.launch.get());
         let oldest = if self.shared { block } else { launch };
-        let granule = self.granule as u64;
+        let oldest_write = if self.shared { block } else { 1 };
         let mut shadows = self.shadows.borrow_mut();
-        for position in address / granule..(address + size as u64).div_ceil(granule) {
-            let shadow = &mut shadows[position as usize];
-            let oldest_write = if self.shared { block } else { 1 };
+        let granules = self.granules(address, size);
+        for (position, shadow) in granules.clone().zip(&mut shadows[granules]) {
+            let address = (position as u64) << self.granule_shift;
             if action != Action::Write && shadow.written < oldest_write {
-                return Err(FaultKind::Unwritten { memory: self.name, address: position * granule });
+                return Err(FaultKind::Unwritten { memory: self.name, address });
             }
             let race = |before: &Pair| before.0.into_iter().find(|&a| a.interval >= oldest && by.unordered(a, block));
             let before = race(&shadow.writes).map(|a| (true, a));
@@ -162,7 +175,7 @@ impl Memory {
             if let Some((write, other)) = before {
                 return Err(FaultKind::Race {
                     memory: self.name,
-                    address: position * granule,
+                    address,
                     now: action.verb(),
                     before: past_verb(write, other.atomic),
                     other: other.thread as u32,
@@ -181,10 +194,8 @@ impl Memory {
 
     /// The bytes at `address`, which `check` has passed.
     pub(super) fn load(&self, address: u64, size: u32) -> u64 {
-        let bytes = self.bytes.borrow();
-        let mut raw = [0; 8];
-        raw[..size as usize].copy_from_slice(&bytes[address as usize..][..size as usize]);
-        u64::from_le_bytes(raw)
+        let bytes = &self.bytes.borrow()[address as usize..][..size as usize];
+        bytes.iter().rev().fold(0, |raw, &byte| raw << 8 | byte as u64)
     }
 
     /// Replaces the bytes at `address`, which `check` has passed.
