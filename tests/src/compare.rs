@@ -4,8 +4,9 @@ use std::fmt::Debug;
 
 use kmeans_core::reference::{self, Fit};
 use kmeans_core::rng::{Purpose, Random};
+use kmeans_core::seeding;
 use kmeans_core::settings::Settings;
-use kmeans_core::{Scalar, seeding};
+use kmeans_host::Element;
 use kmeans_host::{Device, Error, FittedKMeans, Init, KMeans};
 use ndarray::{Array1, Array2, ArrayView2};
 
@@ -52,7 +53,7 @@ impl Job {
     ///
     /// # Errors
     /// Those of the fit.
-    pub fn fit<T: Scalar>(
+    pub fn fit<T: Element>(
         &self,
         points: ArrayView2<'_, T>,
         weights: Option<&Array1<f64>>,
@@ -67,7 +68,7 @@ impl Job {
     ///
     /// # Errors
     /// An empty cluster, if that is the policy.
-    pub fn reference<T: Scalar>(&self, points: &Array2<T>, weights: Option<&Array1<f64>>) -> Result<Fit<T>, Error> {
+    pub fn reference<T: Element>(&self, points: &Array2<T>, weights: Option<&Array1<f64>>) -> Result<Fit<T>, Error> {
         let mut best: Option<Fit<T>> = None;
         let starts =
             if matches!(self.init, Init::FirstK | Init::EvenlySpaced | Init::Centroids(_)) { 1 } else { self.n_init };
@@ -84,7 +85,7 @@ impl Job {
 }
 
 /// The starting centroids, [k, d], that `restart` begins from by definition.
-pub fn reference_start<T: Scalar>(
+pub fn reference_start<T: Element>(
     job: &Job,
     points: &Array2<T>,
     weights: Option<&Array1<f64>>,
@@ -108,7 +109,7 @@ pub fn reference_start<T: Scalar>(
 }
 
 /// Asserts that the engine makes of `points` what the reference makes of them, or fails as it fails.
-pub fn assert_agreement<T: Scalar>(job: &Job, points: &Array2<T>, weights: Option<&Array1<f64>>) {
+pub fn assert_agreement<T: Element>(job: &Job, points: &Array2<T>, weights: Option<&Array1<f64>>) {
     let expected = job.reference(points, weights);
     let found = job.fit(points.view(), weights);
     match (found, expected) {
@@ -118,7 +119,7 @@ pub fn assert_agreement<T: Scalar>(job: &Job, points: &Array2<T>, weights: Optio
 }
 
 /// Asserts that labels, counts, centroids, rounds and what each round did are the same bits, and inertia within 1e-12.
-pub fn assert_same_fit<T: Scalar>(found: &FittedKMeans<T>, expected: &Fit<T>) {
+pub fn assert_same_fit<T: Element>(found: &FittedKMeans<T>, expected: &Fit<T>) {
     assert_eq!(found.iterations(), expected.iterations, "iterations");
     for (round, (a, b)) in found.history().iter().zip(&expected.history).enumerate() {
         assert_eq!(a.labels_changed, b.labels_changed, "labels changed in round {}", round + 1);
@@ -133,7 +134,7 @@ pub fn assert_same_fit<T: Scalar>(found: &FittedKMeans<T>, expected: &Fit<T>) {
 }
 
 /// Asserts that two fits are the same in every bit, inertia included.
-pub fn assert_identical<T: Scalar>(a: &FittedKMeans<T>, b: &FittedKMeans<T>) {
+pub fn assert_identical<T: Element>(a: &FittedKMeans<T>, b: &FittedKMeans<T>) {
     assert_same("labels", &a.labels().to_vec(), &b.labels().to_vec());
     assert_same("centroid values", &bits(a.centroids()), &bits(b.centroids()));
     assert_same("counts", &a.counts().to_vec(), &b.counts().to_vec());
@@ -163,7 +164,7 @@ pub fn assert_close(found: f64, expected: f64, relative: f64) {
 }
 
 /// The values as bits of `f64`, so that equality also tells −0 from 0.
-pub fn bits<'a, T: Scalar>(values: impl IntoIterator<Item = &'a T>) -> Vec<u64> {
+pub fn bits<'a, T: Element>(values: impl IntoIterator<Item = &'a T>) -> Vec<u64> {
     values.into_iter().map(|v| v.to_f64().to_bits()).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Points and weights to cluster, each a pure function of a seed.
 
-use kmeans_core::Scalar;
 use kmeans_core::scalar::{decode, encode};
+use kmeans_host::Element;
 use ndarray::{Array1, Array2};
 
 /// Pseudo-random numbers (`SplitMix64`), independent of those of the library.
@@ -89,7 +89,7 @@ pub const KINDS: [Kind; 11] = [
 ];
 
 /// `n` points of `d` columns.
-pub fn points<T: Scalar>(kind: Kind, n: usize, d: usize, seed: u64) -> Array2<T> {
+pub fn points<T: Element>(kind: Kind, n: usize, d: usize, seed: u64) -> Array2<T> {
     let mut numbers = Numbers::new(seed);
     let by_value = |value: &mut dyn FnMut(usize, usize) -> f64| {
         Array2::from_shape_vec((n, d), (0..n * d).map(|at| store(value(at / d, at % d))).collect()).expect("n·d values")
@@ -131,7 +131,7 @@ pub fn points<T: Scalar>(kind: Kind, n: usize, d: usize, seed: u64) -> Array2<T>
 }
 
 /// `n` points around `k` centres that are about 10 apart in each column, with spread 1; and the centre of each point.
-pub fn blobs<T: Scalar>(n: usize, d: usize, k: usize, seed: u64) -> (Array2<T>, Vec<usize>) {
+pub fn blobs<T: Element>(n: usize, d: usize, k: usize, seed: u64) -> (Array2<T>, Vec<usize>) {
     let mut numbers = Numbers::new(seed);
     let centres: Vec<f64> = (0..k * d).map(|_| 10.0 * numbers.normal()).collect();
     let of_point: Vec<usize> = (0..n).map(|i| pick(i, seed, k)).collect();
@@ -145,13 +145,13 @@ fn pick(i: usize, seed: u64, bound: usize) -> usize {
 }
 
 /// `value` in type `T`, kept finite.
-pub fn store<T: Scalar>(value: f64) -> T {
+pub fn store<T: Element>(value: f64) -> T {
     let stored = T::from_f64(value);
     if stored.to_f64().is_finite() { stored } else { T::from_f64(largest::<T>().copysign(value)) }
 }
 
 /// The largest finite value of `T`.
-pub fn largest<T: Scalar>() -> f64 {
+pub fn largest<T: Element>() -> f64 {
     match T::NAME {
         "f16" => 65504.0,
         "bf16" => encode(255, 120),
@@ -161,12 +161,12 @@ pub fn largest<T: Scalar>() -> f64 {
 }
 
 /// The next larger value of `T` in magnitude and sign of `x` (for 0, the smallest positive value).
-pub fn next_up<T: Scalar>(x: T) -> T {
+pub fn next_up<T: Element>(x: T) -> T {
     step(x, 1.0)
 }
 
 /// `x` moved by `steps` units in its last place, kept finite.
-pub fn step<T: Scalar>(x: T, steps: f64) -> T {
+pub fn step<T: Element>(x: T, steps: f64) -> T {
     let (significand, exponent) = decode(x.to_f64());
     let top = exponent + 63 - significand.unsigned_abs().max(1).leading_zeros() as i32;
     let unit = if significand == 0 { T::MIN_EXPONENT } else { (top - T::DIGITS + 1).max(T::MIN_EXPONENT) };
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_points_is_finite_in_every_type() {
-        fn check<T: Scalar>() {
+        fn check<T: Element>() {
             assert!(!T::from_f64(largest::<T>() * 1.01).to_f64().is_finite());
             for kind in KINDS {
                 let points = points::<T>(kind, 50, 3, 1);

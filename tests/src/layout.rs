@@ -1,6 +1,6 @@
 //! The same points in other memory layouts.
 
-use kmeans_core::Scalar;
+use kmeans_host::Element;
 use ndarray::{Array2, ArrayView2, s};
 
 /// How the rows and columns of a view lie in memory.
@@ -32,7 +32,7 @@ pub const LAYOUTS: [Layout; 6] = [
 
 /// Calls `f` with a view that has the elements of `points` and the given layout. What lies between them is NaN, so that
 /// reading it shows.
-pub fn with_layout<T: Scalar, R>(points: &Array2<T>, layout: Layout, f: impl FnOnce(ArrayView2<'_, T>) -> R) -> R {
+pub fn with_layout<T: Element, R>(points: &Array2<T>, layout: Layout, f: impl FnOnce(ArrayView2<'_, T>) -> R) -> R {
     let (n, d) = points.dim();
     let gaps = |shape| Array2::from_elem(shape, T::from_f64(f64::NAN));
     match layout {

@@ -1,8 +1,8 @@
 //! The engine returns the bits of the reference, for random settings on random data of every kind.
 
-use kmeans_core::Scalar;
 use kmeans_core::settings::Settings;
 use kmeans_core::{distance, reference};
+use kmeans_host::Element;
 use kmeans_host::{EmptyCluster, Init, Stop, bf16, f16};
 use kmeans_tests::compare::{Job, assert_close, assert_same, assert_same_fit, bits, packed, with_threads};
 use kmeans_tests::data::{self, KINDS, Kind, Numbers, Weighting, store};
@@ -94,7 +94,7 @@ fn cases(n: impl Strategy<Value = usize>, d: impl Strategy<Value = usize>, work:
 }
 
 /// Given centroids that hold `k` rows of `points` after some change.
-fn given<T: Scalar>(points: &Array2<T>, k: usize, seed: u64, start: Start) -> Init {
+fn given<T: Element>(points: &Array2<T>, k: usize, seed: u64, start: Start) -> Init {
     let mut numbers = Numbers::new(seed);
     let rows: Vec<usize> = match start {
         Start::GivenDuplicates => (0..k).map(|_| numbers.below(1 + k / 3)).collect(),
@@ -107,7 +107,7 @@ fn given<T: Scalar>(points: &Array2<T>, k: usize, seed: u64, start: Start) -> In
     Init::centroids(&centroids)
 }
 
-fn job<T: Scalar>(case: &Case, points: &Array2<T>) -> Job {
+fn job<T: Element>(case: &Case, points: &Array2<T>) -> Job {
     let init = match case.start {
         Start::FirstK => Init::FirstK,
         Start::EvenlySpaced => Init::EvenlySpaced,
@@ -120,7 +120,7 @@ fn job<T: Scalar>(case: &Case, points: &Array2<T>) -> Job {
     Job { k: case.k, init, seed: case.seed, n_init: case.n_init, settings: case.settings }
 }
 
-fn check_as<T: Scalar>(case: &Case) {
+fn check_as<T: Element>(case: &Case) {
     let points = data::points::<T>(case.kind, case.n, case.d, case.seed);
     let weights = data::weights(case.weighting, case.n, case.seed);
     let job = job(case, &points);

@@ -1,14 +1,15 @@
 //! The engine returns the bits of the reference where fast engines take another path: odd sizes, near ties, many
 //! clusters, many rounds.
 
-use kmeans_core::{Scalar, reference};
+use kmeans_core::reference;
+use kmeans_host::Element;
 use kmeans_host::{EmptyCluster, Init, Stop, bf16, f16};
 use kmeans_tests::compare::{Job, assert_agreement, assert_same, packed, with_threads};
 use kmeans_tests::data::{self, Kind, Numbers, blobs, points, step, store};
 use ndarray::{Array2, array};
 
 fn in_every_type(check: impl Fn(&dyn Fn(&Job, Kind, usize, usize))) {
-    fn agree<T: Scalar>(job: &Job, kind: Kind, n: usize, d: usize) {
+    fn agree<T: Element>(job: &Job, kind: Kind, n: usize, d: usize) {
         assert_agreement(job, &points::<T>(kind, n, d, n as u64), None);
     }
     check(&agree::<f32>);
@@ -115,7 +116,7 @@ fn an_outlier_at_1e30() {
 }
 
 /// Pairs of centroids and the points halfway between them, exact and one unit in the last place of one column off.
-fn near_ties<T: Scalar>(d: usize, offset: f64, seed: u64) -> (Array2<T>, Array2<T>) {
+fn near_ties<T: Element>(d: usize, offset: f64, seed: u64) -> (Array2<T>, Array2<T>) {
     let mut numbers = Numbers::new(seed);
     let k = 12;
     let centroids = Array2::from_shape_fn((k, d), |_| store::<T>(offset + numbers.symmetric()));
@@ -132,7 +133,7 @@ fn near_ties<T: Scalar>(d: usize, offset: f64, seed: u64) -> (Array2<T>, Array2<
 
 #[test]
 fn points_within_a_rounding_error_of_a_tie() {
-    fn check<T: Scalar>() {
+    fn check<T: Element>() {
         for d in [1, 2, 3, 7, 16, 33, 64] {
             for (seed, offset) in [0.0, 0.0, 1.0, 300.0, 1e4, 1e7].into_iter().enumerate() {
                 // Beside all twelve, just two: then the points halfway are near ties and nothing else can win.
@@ -159,7 +160,7 @@ fn points_within_a_rounding_error_of_a_tie() {
 
 #[test]
 fn one_column_cut_at_the_midpoint() {
-    fn check<T: Scalar>() {
+    fn check<T: Element>() {
         // Neighbouring centroids of a line, and every value close to the cut between them.
         for (low, high) in [(0.0, 1.0), (1.0, 1.0 + 1.0 / 64.0), (100.0, 101.0), (-3.0, 5.0), (7.0, 7.0)] {
             let cut = store::<T>(f64::midpoint(low, high));
@@ -207,7 +208,7 @@ fn many_rounds_on_blobs() {
 
 #[test]
 fn many_rounds_without_clear_clusters() {
-    fn check<T: Scalar>(n: usize) {
+    fn check<T: Element>(n: usize) {
         for (d, k) in [(1, 20), (2, 30), (3, 100), (8, 40)] {
             let mut job = Job::new(k, Init::RandomPoints).max_iter(100);
             job.settings.stop = Stop::LabelsRepeat;
@@ -244,7 +245,7 @@ fn tiny_values_among_ordinary_ones_are_not_lost() {
 
 #[test]
 fn inertia_is_exact_and_rounded_once() {
-    fn check<T: Scalar>() {
+    fn check<T: Element>() {
         for kind in data::KINDS {
             let points = points::<T>(kind, 3000, 3, 2);
             let weights = data::weights(data::Weighting::Random, 3000, 2);

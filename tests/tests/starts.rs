@@ -1,6 +1,6 @@
 //! Each way of starting picks the centroids that `kmeans_core` defines, and the best of several starts is kept.
 
-use kmeans_core::Scalar;
+use kmeans_host::Element;
 use kmeans_host::{Init, Stop, bf16, f16};
 use kmeans_tests::compare::{Job, assert_agreement, assert_same, assert_same_fit, bits, reference_start, with_threads};
 use kmeans_tests::data::{KINDS, Kind, Weighting, points, weights};
@@ -9,7 +9,7 @@ use ndarray::Array2;
 const WEIGHTINGS: [Weighting; 4] = [Weighting::Unweighted, Weighting::Random, Weighting::WithZeros, Weighting::Wide];
 
 /// With no rounds the starting centroids are what comes back.
-fn assert_start<T: Scalar>(init: Init, k: usize, points: &Array2<T>, weighting: Weighting, seed: u64) {
+fn assert_start<T: Element>(init: Init, k: usize, points: &Array2<T>, weighting: Weighting, seed: u64) {
     let weights = weights(weighting, points.nrows(), seed);
     let job = Job { seed, ..Job::new(k, init) }.max_iter(0);
     let fitted = job.fit(points.view(), weights.as_ref()).unwrap();
@@ -19,7 +19,7 @@ fn assert_start<T: Scalar>(init: Init, k: usize, points: &Array2<T>, weighting: 
 }
 
 fn assert_starts(init: &Init) {
-    fn of_type<T: Scalar>(init: &Init) {
+    fn of_type<T: Element>(init: &Init) {
         for (seed, kind) in KINDS.into_iter().enumerate() {
             let few = points::<T>(kind, 60, 3, seed as u64);
             let many = points::<T>(kind, 5000, 2, seed as u64);

@@ -1,13 +1,13 @@
 //! Every bit of a fit, inertia and history included, is the same on any number of threads and from run to run.
 
-use kmeans_core::Scalar;
+use kmeans_host::Element;
 use kmeans_host::{EmptyCluster, Init, Stop, bf16, f16};
 use kmeans_tests::compare::{Job, assert_identical, assert_same, bits, with_threads};
 use kmeans_tests::data::{Kind, Weighting, points, weights};
 use kmeans_tests::layout::{Layout, with_layout};
 use ndarray::{Array1, Array2};
 
-fn assert_thread_count_is_invisible<T: Scalar>(job: &Job, points: &Array2<T>, weights: Option<&Array1<f64>>) {
+fn assert_thread_count_is_invisible<T: Element>(job: &Job, points: &Array2<T>, weights: Option<&Array1<f64>>) {
     let one = with_threads(1, || job.fit(points.view(), weights)).unwrap();
     for threads in 2..=8 {
         let several = with_threads(threads, || job.fit(points.view(), weights)).unwrap();

@@ -1,6 +1,6 @@
 //! A view in any memory layout gives exactly what a packed copy gives.
 
-use kmeans_core::Scalar;
+use kmeans_host::Element;
 use kmeans_host::{Error, Init, KMeans, bf16, f16};
 use kmeans_tests::compare::{Job, assert_identical, assert_same, bits};
 use kmeans_tests::data::{Kind, Weighting, points, weights};
@@ -17,7 +17,7 @@ const INITS: [Init; 6] = [
 ];
 
 /// Asserts that `view`, whose packed copy is `points`, is fitted and answered for as the copy is.
-fn assert_view<T: Scalar>(job: &Job, view: ArrayView2<'_, T>, points: &Array2<T>, weights: Option<&Array1<f64>>) {
+fn assert_view<T: Element>(job: &Job, view: ArrayView2<'_, T>, points: &Array2<T>, weights: Option<&Array1<f64>>) {
     let packed = job.fit(points.view(), weights).unwrap();
     assert_identical(&job.fit(view, weights).unwrap(), &packed);
     assert_same("labels", &packed.predict(&view).unwrap().to_vec(), &packed.predict(points).unwrap().to_vec());
@@ -30,7 +30,7 @@ fn assert_view<T: Scalar>(job: &Job, view: ArrayView2<'_, T>, points: &Array2<T>
     }
 }
 
-fn assert_layouts<T: Scalar>(n: usize, d: usize) {
+fn assert_layouts<T: Element>(n: usize, d: usize) {
     let points = points::<T>(Kind::Uniform, n, d, 3);
     let weights = weights(Weighting::Random, n, 3);
     for layout in LAYOUTS {
