@@ -39,7 +39,7 @@ fn embeddings(n: usize, first: usize) -> Array2<f16> {
     })
 }
 
-/// Uniform in -1 to 1, by its place: the steps of the generator SplitMix64.
+/// Uniform in -1 to 1, by its place: the steps of the `SplitMix64` generator.
 fn random(i: usize, j: usize) -> f32 {
     let mut bits = ((i * 128 + j) as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

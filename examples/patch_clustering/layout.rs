@@ -26,7 +26,7 @@ pub struct Layout {
     /// The side of an enlarged sample patch.
     pub sample: u32,
     /// The number of sample patches in a tile.
-    pub samples: usize,
+    pub samples: u32,
     label: (u32, u32),
     per_row: u32,
     width: u32,
@@ -37,16 +37,16 @@ impl Layout {
     /// For a number of `tiles`, of patches of `side` pixels, with labels of the given width and height.
     ///
     /// `samples` per tile; if it is left open, what fits into two rows.
-    pub fn new(tiles: u32, side: u32, label: (u32, u32), samples: Option<usize>) -> Self {
+    pub fn new(tiles: u32, side: u32, label: (u32, u32), samples: Option<u32>) -> Self {
         // Few clusters get wide tiles, many get up to five columns.
         let columns = (f64::from(tiles) / 3.0).sqrt().round().clamp(1.0, 5.0) as u32;
-        let width = (INNER - (columns - 1) * GUTTER) / columns;
+        let width = (INNER + GUTTER) / columns - GUTTER;
         let (centroid, sample) = if columns < 3 { (72, 32) } else { (48, 24) };
         let (centroid, sample) = (enlarged(side, centroid), enlarged(side, sample));
         let room = width.saturating_sub(centroid + label.0 + 2 * GAP);
         let per_row = ((room + SEAM) / (sample + SEAM)).max(1);
-        let samples = samples.unwrap_or(2 * per_row as usize);
-        let rows = (samples as u32).div_ceil(per_row);
+        let samples = samples.unwrap_or(2 * per_row);
+        let rows = samples.div_ceil(per_row);
         let height = centroid.max(label.1).max((rows * (sample + SEAM)).saturating_sub(SEAM));
         Self { tiles, columns, centroid, sample, samples, label, per_row, width, height }
     }
@@ -58,7 +58,8 @@ impl Layout {
 
     /// The top left corner of tile `i`, from the top left corner of all.
     fn tile(&self, i: u32) -> (u32, u32) {
-        (i % self.columns * (self.width + GUTTER), i / self.columns * (self.height + GAP))
+        let left = i % self.columns * (INNER + GUTTER) / self.columns;
+        (left, i / self.columns * (self.height + GAP))
     }
 
     /// The corner of the centroid of tile `i`.
@@ -76,11 +77,12 @@ impl Layout {
 
     /// The corner of sample patch `j` of tile `i`, of `count` patches there.
     pub fn sample_of(&self, i: u32, j: u32, count: u32) -> (u32, u32) {
+        let pitch = self.sample + SEAM;
         let rows = count.div_ceil(self.per_row);
         let (x, y) = self.tile(i);
-        let left = x + self.centroid + self.label.0 + 2 * GAP;
-        let top = y + (self.height + SEAM - rows * (self.sample + SEAM)) / 2;
-        let pitch = self.sample + SEAM;
+        // What is left of the width goes before the samples, so that the right edges of tiles and panels are in line.
+        let left = x + self.width + SEAM - self.per_row * pitch;
+        let top = y + (self.height + SEAM - rows * pitch) / 2;
         (left + j % self.per_row * pitch, top + j / self.per_row * pitch)
     }
 }
@@ -105,8 +107,8 @@ mod tests {
             boxes.push((x, y, layout.centroid, layout.centroid));
             let (columns, y) = layout.label_of(i);
             boxes.push((columns.start, y, columns.len() as u32, layout.label.1));
-            for j in 0..layout.samples as u32 {
-                let (x, y) = layout.sample_of(i, j, layout.samples as u32);
+            for j in 0..layout.samples {
+                let (x, y) = layout.sample_of(i, j, layout.samples);
                 boxes.push((x, y, layout.sample, layout.sample));
             }
         }

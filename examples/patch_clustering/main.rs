@@ -33,7 +33,7 @@ use montage::Montage;
 use options::Options;
 use patches::Grid;
 use photo::Photo;
-use report::Report;
+use report::Stages;
 use watch::{Times, Watch};
 
 /// More iterations than any image needs until its labels repeat.
@@ -53,34 +53,31 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<()> {
     prepare(options)?;
-    let mut report = Report::default();
+    let mut stages = Stages::default();
 
-    let photo = report.timed("load", || Photo::load(options.image.as_deref()))?;
+    let photo = stages.timed("load", || Photo::load(options.image.as_deref()))?;
     let grid = Grid::new(photo.pixels.dimensions(), options.patch, options.stride)?;
-    let patches = report.timed("patches", || grid.extract(&photo.pixels))?;
-    report.image(&photo);
-    report.patches(&patches, options.patch);
+    let patches = stages.timed("patches", || grid.extract(&photo.pixels))?;
+    report::image(&photo);
+    report::patches(&patches, options.patch);
 
-    let (fitted, times) = report.timed("fit", || fit(options, &patches))?;
-    report.fit(&fitted, &times, options.init.description());
+    let (fitted, times) = stages.timed("fit", || fit(options, &patches))?;
+    report::fit(&fitted, &times, options.init.description());
 
-    let rebuilt = report.timed("rebuild", || grid.rebuild(fitted.centroids(), fitted.labels()));
-    let picture = report.timed("montage", || {
-        let (start, samples) = (options.init.description(), options.samples);
-        Montage {
-            photo: &photo,
-            rebuilt: &rebuilt,
-            patches: &patches,
-            side: options.patch,
-            fitted: &fitted,
-            start,
-            samples,
-        }
-        .draw()
-    });
-    report.timed("save", || save(&picture, &options.output))?;
-    report.picture(&picture, &options.output);
-    report.times(&times);
+    let rebuilt = stages.timed("rebuild", || grid.rebuild(fitted.centroids(), fitted.labels()));
+    let montage = Montage {
+        photo: &photo,
+        rebuilt: &rebuilt,
+        patches: &patches,
+        side: options.patch,
+        fitted: &fitted,
+        start: options.init.description(),
+        samples: options.samples,
+    };
+    let picture = stages.timed("montage", || montage.draw());
+    stages.timed("save", || save(&picture, &options.output))?;
+    report::picture(&picture, &options.output);
+    stages.tell(&times);
     Ok(())
 }
 

@@ -36,7 +36,7 @@ pub struct Montage<'a> {
     /// For people, such as "k-means++".
     pub start: &'a str,
     /// Sample patches per cluster; `None` for what fits.
-    pub samples: Option<usize>,
+    pub samples: Option<u32>,
 }
 
 impl Montage<'_> {
@@ -46,7 +46,8 @@ impl Montage<'_> {
         let shown = k.min(MOST_SHOWN);
         let side = self.side;
 
-        let labels = self.fitted.counts().iter().map(|&count| [grouped(count), percent(count, n)]).collect::<Vec<_>>();
+        let share = |count| if count == 0 { "empty".into() } else { percent(count, n) };
+        let labels: Vec<_> = self.fitted.counts().iter().map(|&count| [grouped(count), share(count)]).collect();
         let label_width = labels.iter().flatten().map(|text| COUNT.width(text)).max().unwrap_or(0);
         let layout = Layout::new(shown as u32, side, (label_width, 2 * COUNT.height()), self.samples);
         let panel = ((INNER - GUTTER) / 2, (INNER - GUTTER) / 2);
@@ -87,7 +88,7 @@ impl Montage<'_> {
             &format!("{cut}: centroid, size, share, samples from nearest to farthest"),
             INNER,
         );
-        for (i, cluster) in (0..).zip(clusters::largest(self.fitted, self.patches, shown, layout.samples)) {
+        for (i, cluster) in (0..).zip(clusters::largest(self.fitted, self.patches, shown, layout.samples as usize)) {
             let at = |(x, y): (u32, u32)| (MARGIN + x, tiles + y);
             let centroid = as_image(self.fitted.centroids().row(cluster.label), side);
             paste(&mut canvas, &square(&centroid, layout.centroid), at(layout.centroid_of(i)));
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
     use crate::patches::Grid;
 
-    fn montage(pixels: RgbImage, side: u32, k: usize, samples: Option<usize>) -> RgbImage {
+    fn montage(pixels: RgbImage, side: u32, k: usize, samples: Option<u32>) -> RgbImage {
         let grid = Grid::new(pixels.dimensions(), side, 1).unwrap();
         let patches = grid.extract(&pixels).unwrap();
         let model = KMeans::new(k).init(Init::FirstK).empty_cluster(EmptyCluster::Keep).max_iter(2);

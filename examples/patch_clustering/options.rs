@@ -56,8 +56,8 @@ pub struct Options {
     pub output: PathBuf,
 
     /// Sample patches per cluster in the picture [default: two rows]
-    #[arg(long, value_name = "N")]
-    pub samples: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=200))]
+    pub samples: Option<u32>,
 }
 
 /// [`Init`] by name.

@@ -13,60 +13,63 @@ use crate::photo::Photo;
 use crate::text::{counted, duration, grouped, percent};
 use crate::watch::Times;
 
-/// Tells as it goes, and keeps the time of each stage for the end.
-#[derive(Default)]
-pub struct Report {
-    stages: Vec<(&'static str, Duration)>,
+/// The image.
+pub fn image(photo: &Photo) {
+    let (width, height) = photo.pixels.dimensions();
+    say("image", format!("{}, {width} × {height} pixels", photo.name));
 }
 
-impl Report {
-    /// Does `work` and notes how long it took.
+/// The patches, [n, d].
+pub fn patches(patches: &Array2<f32>, side: u32) {
+    let (n, d) = patches.dim();
+    let mib = (size_of::<f32>() * patches.len()) as f64 / f64::from(1 << 20);
+    say("patches", format!("N = {}, D = {side} × {side} × 3 = {d}, f32, {mib:.1} MiB", grouped(n as u64)));
+}
+
+/// The fit and its result.
+pub fn fit(fitted: &FittedKMeans<f32>, times: &Times, start: &str) {
+    let (n, counts) = (fitted.labels().len() as u64, fitted.counts());
+    say("clusters", format!("K = {}, from {start}", grouped(counts.len() as u64)));
+    say("engine", fitted.engine());
+    let end = match (times.interrupted, fitted.converged()) {
+        (true, false) => "stopped by Ctrl-C",
+        (_, true) => "converged",
+        (_, false) => "not converged",
+    };
+    say("iterations", format!("{}, {end}", fitted.iterations()));
+    let rms = (fitted.inertia() / (n as f64 * fitted.centroids().ncols() as f64)).sqrt();
+    say("inertia", format!("{:.1}, root mean square {rms:.2} of 255 per value", fitted.inertia()));
+    for (name, count) in [("largest", counts.iter().max()), ("smallest", counts.iter().min())] {
+        let count = *count.expect("k is at least 1");
+        say(name, format!("{}, {}", counted(count, "patch", "patches"), percent(count, n)));
+    }
+    for notice in fitted.notices() {
+        say("notice", notice);
+    }
+}
+
+/// The picture, and where it is.
+pub fn picture(picture: &RgbImage, path: &Path) {
+    let (width, height) = picture.dimensions();
+    say("picture", format!("{}, {width} × {height} pixels", path.display()));
+}
+
+/// How long each stage of the work took.
+#[derive(Default)]
+pub struct Stages(Vec<(&'static str, Duration)>);
+
+impl Stages {
+    /// Does `work` and notes its time.
     pub fn timed<R>(&mut self, stage: &'static str, work: impl FnOnce() -> R) -> R {
         let begun = Instant::now();
         let result = work();
-        self.stages.push((stage, begun.elapsed()));
+        self.0.push((stage, begun.elapsed()));
         result
     }
 
-    pub fn image(&self, photo: &Photo) {
-        let (width, height) = photo.pixels.dimensions();
-        say("image", format!("{}, {width} × {height} pixels", photo.name));
-    }
-
-    pub fn patches(&self, patches: &Array2<f32>, side: u32) {
-        let (n, d) = patches.dim();
-        let mib = (size_of::<f32>() * patches.len()) as f64 / f64::from(1 << 20);
-        say("patches", format!("N = {}, D = {side} × {side} × 3 = {d}, f32, {mib:.1} MiB", grouped(n as u64)));
-    }
-
-    pub fn fit(&self, fitted: &FittedKMeans<f32>, times: &Times, start: &str) {
-        let (n, counts) = (fitted.labels().len() as u64, fitted.counts());
-        say("clusters", format!("K = {}, from {start}", grouped(counts.len() as u64)));
-        say("engine", fitted.engine());
-        let end = match (times.interrupted, fitted.converged()) {
-            (true, false) => "stopped by Ctrl-C",
-            (_, true) => "converged",
-            (_, false) => "not converged",
-        };
-        say("iterations", format!("{}, {end}", fitted.iterations()));
-        let rms = (fitted.inertia() / (n as f64 * fitted.centroids().ncols() as f64)).sqrt();
-        say("inertia", format!("{:.1}, root mean square {rms:.2} of 255 per value", fitted.inertia()));
-        for (name, count) in [("largest", counts.iter().max()), ("smallest", counts.iter().min())] {
-            let count = *count.expect("k is at least 1");
-            say(name, format!("{}, {}", counted(count, "patch", "patches"), percent(count, n)));
-        }
-        for notice in fitted.notices() {
-            say("notice", notice);
-        }
-    }
-
-    pub fn picture(&self, picture: &RgbImage, path: &Path) {
-        let (width, height) = picture.dimensions();
-        say("picture", format!("{}, {width} × {height} pixels", path.display()));
-    }
-
-    pub fn times(&self, times: &Times) {
-        for (stage, time) in &self.stages {
+    /// Tells all of them, with `times` beside the stage "fit".
+    pub fn tell(&self, times: &Times) {
+        for (stage, time) in &self.0 {
             let detail = if *stage == "fit" { within_fit(times) } else { String::new() };
             say("time", format!("{stage:<8}{:>10}{detail}", duration(*time)));
         }
@@ -82,10 +85,8 @@ fn say(name: &str, text: impl Display) {
 fn within_fit(times: &Times) -> String {
     let Some((first, rest)) = times.iterations.split_first() else { return String::new() };
     let start = times.seeding.map_or("start and".into(), |time| format!("start {},", duration(time)));
-    let mut text = format!("  {start} first iteration {}", duration(*first));
-    if let (Some(fastest), Some(slowest)) = (rest.iter().min(), rest.iter().max()) {
-        let mean = duration(rest.iter().sum::<Duration>() / rest.len() as u32);
-        text += &format!(", then {mean} each ({} to {})", duration(*fastest), duration(*slowest));
-    }
-    text
+    let first = format!("  {start} first iteration {}", duration(*first));
+    let (Some(fastest), Some(slowest)) = (rest.iter().min(), rest.iter().max()) else { return first };
+    let mean = rest.iter().sum::<Duration>() / rest.len() as u32;
+    format!("{first}, then {} each ({} to {})", duration(mean), duration(*fastest), duration(*slowest))
 }
