@@ -6,7 +6,7 @@ use kmeans_host::FittedKMeans;
 use ndarray::Array2;
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight};
 
-use crate::clusters;
+use crate::clusters::{self, Cluster};
 use crate::layout::{GUTTER, INNER, Layout, MARGIN, WIDTH};
 use crate::patches::{as_image, psnr};
 use crate::photo::Photo;
@@ -88,21 +88,35 @@ impl Montage<'_> {
             &format!("{cut}: centroid, size, share, samples from nearest to farthest"),
             INNER,
         );
-        for (i, cluster) in (0..).zip(clusters::largest(self.fitted, self.patches, shown, layout.samples as usize)) {
-            let at = |(x, y): (u32, u32)| (MARGIN + x, tiles + y);
+        let clusters = clusters::largest(self.fitted, self.patches, shown, layout.samples as usize);
+        self.draw_clusters(&mut canvas, tiles, &layout, &clusters, &labels);
+        canvas
+    }
+
+    /// Draws a tile for each of `clusters`, the first at the height `top`; `labels` are by label.
+    fn draw_clusters(
+        &self,
+        canvas: &mut RgbImage,
+        top: u32,
+        layout: &Layout,
+        clusters: &[Cluster],
+        labels: &[[String; 2]],
+    ) {
+        let side = self.side;
+        for (i, cluster) in (0..).zip(clusters) {
+            let at = |(x, y): (u32, u32)| (MARGIN + x, top + y);
             let centroid = as_image(self.fitted.centroids().row(cluster.label), side);
-            paste(&mut canvas, &square(&centroid, layout.centroid), at(layout.centroid_of(i)));
-            let (columns, top) = layout.label_of(i);
+            paste(canvas, &square(&centroid, layout.centroid), at(layout.centroid_of(i)));
+            let (columns, line_top) = layout.label_of(i);
             for ((line, pen), text) in (0..).zip([COUNT, SHARE]).zip(&labels[cluster.label]) {
                 // To the right, so that digits stand below digits.
-                pen.write(&mut canvas, at((columns.end - pen.width(text), top + line * pen.height())), text);
+                pen.write(canvas, at((columns.end - pen.width(text), line_top + line * pen.height())), text);
             }
             for (j, &row) in (0..).zip(&cluster.samples) {
                 let sample = square(&as_image(self.patches.row(row), side), layout.sample);
-                paste(&mut canvas, &sample, at(layout.sample_of(i, j, cluster.samples.len() as u32)));
+                paste(canvas, &sample, at(layout.sample_of(i, j, cluster.samples.len() as u32)));
             }
         }
-        canvas
     }
 
     fn legend(&self) -> String {
