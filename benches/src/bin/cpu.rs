@@ -17,7 +17,7 @@ use kmeans_benches::data::{Data, patches};
 use kmeans_benches::memory::{MIB, forget_peak, peak};
 use kmeans_benches::row::{Row, median, ms};
 use kmeans_benches::shapes::{CPU, PHOTO, Shape};
-use kmeans_host::{Control, Device, EmptyCluster, Init, KMeans, Progress, Scalar, Stop, bf16, f16};
+use kmeans_host::{Control, Device, Element, EmptyCluster, Init, KMeans, Progress, Stop, bf16, f16};
 
 /// The case whose memory is checked, and what a fit of it may take beyond points and labels.
 const MEMORY_CASE: &str = "B pixels";
@@ -177,7 +177,7 @@ fn measure_as(args: &Args, shape: Shape, data: Data) -> Result<Row, Box<dyn Erro
     }
 }
 
-fn measure<T: Scalar>(args: &Args, shape: Shape, data: Data) -> Result<Row, Box<dyn Error>> {
+fn measure<T: Element>(args: &Args, shape: Shape, data: Data) -> Result<Row, Box<dyn Error>> {
     let Data { points, start } = data;
     let points = points.mapv_into_any(|v| T::from_f64(v.into()));
     let settings = KMeans::new(shape.k)
