@@ -6,8 +6,7 @@ use kmeans_core::reference::{self, Fit};
 use kmeans_core::rng::{Purpose, Random};
 use kmeans_core::seeding;
 use kmeans_core::settings::Settings;
-use kmeans_host::Element;
-use kmeans_host::{Device, Error, FittedKMeans, Init, KMeans};
+use kmeans_host::{Device, Element, Error, FittedKMeans, Init, KMeans};
 use ndarray::{Array1, Array2, ArrayView2};
 
 /// Everything that is chosen about a fit.

@@ -2,8 +2,7 @@
 
 use kmeans_core::settings::Settings;
 use kmeans_core::{distance, reference};
-use kmeans_host::Element;
-use kmeans_host::{EmptyCluster, Init, Stop, bf16, f16};
+use kmeans_host::{Element, EmptyCluster, Init, Stop, bf16, f16};
 use kmeans_tests::compare::{Job, assert_close, assert_same, assert_same_fit, bits, packed, with_threads};
 use kmeans_tests::data::{self, KINDS, Kind, Numbers, Weighting, store};
 use kmeans_tests::layout::{LAYOUTS, Layout, with_layout};

@@ -2,8 +2,7 @@
 //! clusters, many rounds.
 
 use kmeans_core::reference;
-use kmeans_host::Element;
-use kmeans_host::{EmptyCluster, Init, Stop, bf16, f16};
+use kmeans_host::{Element, EmptyCluster, Init, Stop, bf16, f16};
 use kmeans_tests::compare::{Job, assert_agreement, assert_same, packed, with_threads};
 use kmeans_tests::data::{self, Kind, Numbers, blobs, points, step, store};
 use ndarray::{Array2, array};

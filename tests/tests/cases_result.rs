@@ -135,7 +135,7 @@ fn case_22_centroids_are_the_means_of_their_points() {
         let rows: Vec<usize> = (0..600).filter(|&i| fitted.labels()[i] as usize == cluster).collect();
         // Sums of small integers are exact in f64, so that this mean is rounded once too.
         let mean = points.select(Axis(0), &rows).sum_axis(Axis(0)) / rows.len() as f64;
-        assert_eq!(bits(&centroid), bits(&mean));
+        assert_eq!(bits(centroid), bits(&mean));
     }
 }
 

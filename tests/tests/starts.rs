@@ -1,10 +1,9 @@
 //! Each way of starting picks the centroids that `kmeans_core` defines, and the best of several starts is kept.
 
-use kmeans_host::Element;
-use kmeans_host::{Init, Stop, bf16, f16};
+use kmeans_host::{Element, Error, Init, Stop, bf16, f16};
 use kmeans_tests::compare::{Job, assert_agreement, assert_same, assert_same_fit, bits, reference_start, with_threads};
 use kmeans_tests::data::{KINDS, Kind, Weighting, points, weights};
-use ndarray::Array2;
+use ndarray::{Array1, Array2};
 
 const WEIGHTINGS: [Weighting; 4] = [Weighting::Unweighted, Weighting::Random, Weighting::WithZeros, Weighting::Wide];
 
@@ -148,5 +147,37 @@ fn another_seed_starts_elsewhere() {
         assert_ne!(start(1), start(2), "{init:?}");
         // Seeds use all 64 bits.
         assert_ne!(start(1), start(1 | 1 << 40), "{init:?}");
+    }
+}
+
+/// The candidates of k-means|| weigh as much as all rows together: that must not count against their size.
+#[test]
+fn parallel_takes_values_as_large_as_any_other_start_takes() {
+    let mut points = points::<f64>(Kind::Uniform, 1000, 1, 4);
+    let largest = points.iter().fold(0.0_f64, |largest, v| largest.max(v.abs()));
+    let Err(Error::ValuesTooLarge { limit, .. }) = Job::new(5, Init::FirstK).fit((&points * 1e160).view(), None) else {
+        panic!("1e160 is too large")
+    };
+    points *= limit / largest * 0.75;
+    assert!(Job::new(5, Init::FirstK).fit(points.view(), None).is_ok());
+    assert_start(Init::KMeansParallel, 5, &points, Weighting::Unweighted, 4);
+    assert_start(Init::KMeansPlusPlus, 5, &points, Weighting::Unweighted, 4);
+}
+
+/// The only value of ordinary size has weight zero, so that no candidate of k-means|| has it.
+#[test]
+fn parallel_takes_tiny_candidates() {
+    let mut points = points::<f64>(Kind::Uniform, 100, 1, 4) * 1e-152;
+    points[[0, 0]] = 1.0;
+    let mut weights = Array1::ones(100);
+    weights[0] = 0.0;
+    for init in [Init::KMeansParallel, Init::KMeansPlusPlus] {
+        let job = Job::new(3, init).max_iter(0);
+        let found = job.fit(points.view(), Some(&weights)).unwrap();
+        assert_same(
+            "starting values",
+            &bits(found.centroids()),
+            &bits(&reference_start(&job, &points, Some(&weights), 0)),
+        );
     }
 }

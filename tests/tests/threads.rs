@@ -1,7 +1,6 @@
 //! Every bit of a fit, inertia and history included, is the same on any number of threads and from run to run.
 
-use kmeans_host::Element;
-use kmeans_host::{EmptyCluster, Init, Stop, bf16, f16};
+use kmeans_host::{Element, EmptyCluster, Init, Stop, bf16, f16};
 use kmeans_tests::compare::{Job, assert_identical, assert_same, bits, with_threads};
 use kmeans_tests::data::{Kind, Weighting, points, weights};
 use kmeans_tests::layout::{Layout, with_layout};

@@ -1,7 +1,6 @@
 //! A view in any memory layout gives exactly what a packed copy gives.
 
-use kmeans_host::Element;
-use kmeans_host::{Error, Init, KMeans, bf16, f16};
+use kmeans_host::{Element, Error, Init, KMeans, bf16, f16};
 use kmeans_tests::compare::{Job, assert_identical, assert_same, bits};
 use kmeans_tests::data::{Kind, Weighting, points, weights};
 use kmeans_tests::layout::{LAYOUTS, with_layout};
