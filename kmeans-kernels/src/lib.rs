@@ -15,12 +15,14 @@
 //! | [`transposed`] | the pipeline on points stored by columns, with two-stage reductions |
 //! | [`pixels`] | the pipeline on the bytes of an image |
 //!
-//! `kmeans_core::launch` says how each kernel is launched. The compiled kernels lie in `ptx/`, made and checked by
+//! `kmeans_core::launch` says how each kernel is launched. The compiled kernels ([`mod@ptx`]) lie in `ptx/`, made and checked by
 //! `cargo xtask ptx` and `cargo xtask check-ptx`; building this crate for the host needs stable Rust alone.
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, stdarch_nvptx, asm_experimental_arch, link_llvm_intrinsics))]
 // The intrinsics of barriers, shuffles and votes are to be had by link name only.
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
+// A build for one tier does not instantiate the bodies of the others.
+#![cfg_attr(all(target_arch = "nvptx64", feature = "ampere"), allow(unused_imports))]
 #![deny(clippy::undocumented_unsafe_blocks)]
 // A kernel takes its arrays and sizes one by one: pointers inside a struct would lose their address space.
 #![allow(clippy::too_many_arguments)]
@@ -32,6 +34,8 @@ pub mod device;
 pub mod distance;
 pub mod labels;
 pub mod pixels;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod ptx;
 pub mod scale;
 pub mod transposed;
 pub mod update;

@@ -5,8 +5,8 @@ mod common;
 use common::{Data, SHAPES, launch, numbers};
 use kmeans_core::launch::{self as contract, ConstantParts, Geometry, Kernel};
 use kmeans_core::{Scalar, reference};
-use kmeans_kernels::device::emulated::Emulator;
-use kmeans_kernels::device::{In, Number, Out};
+use kmeans_kernels::device::emulated::{Buffer, Emulator};
+use kmeans_kernels::device::{Half, In, Number, Out};
 use kmeans_kernels::{argmin, assign, distance};
 
 /// A problem and its right labels.
@@ -79,6 +79,48 @@ fn filtered_gives_the_labels() {
     filtered::<f32>();
     filtered::<half::f16>();
     filtered::<half::bf16>();
+}
+
+fn mma<T: Half>() {
+    for (seed, case) in cases::<T>().into_iter().enumerate() {
+        let Case { n, k, d, .. } = case;
+        let emulator = Emulator::new(seed as u64);
+        let points = emulator.buffer("points", &case.points);
+        let centroids = emulator.buffer("centroids", &case.centroids);
+        let norms = |matrix: &Buffer<T>, rows: u64| {
+            let norms = emulator.uninitialised::<f32>("norms", rows as usize);
+            let largest = emulator.buffer("largest", &[0]);
+            launch(&emulator, &contract::NORMS, contract::NORMS.thread_each(rows), || {
+                assign::norms::norms(matrix.input(), norms.output(), largest.output(), rows, d);
+            });
+            (norms, largest)
+        };
+        let (x_norms, _) = norms(&points, n);
+        let (c_norms, largest) = norms(&centroids, k as u64);
+        let expected = c_norms.to_vec().into_iter().fold(0.0, f32::max);
+        assert_eq!(largest.to_vec(), [expected.to_bits()]);
+        let labels = emulator.uninitialised("labels", n as usize);
+        launch(&emulator, &contract::ASSIGN_MMA, contract::assign_mma(n), || {
+            assign::mma::mma(
+                points.input(),
+                centroids.input(),
+                x_norms.input(),
+                c_norms.input(),
+                largest.input(),
+                labels.output(),
+                n,
+                k,
+                d,
+            );
+        });
+        assert_eq!(labels.to_vec(), case.expected, "{} {}", contract::ASSIGN_MMA.name, case.what);
+    }
+}
+
+#[test]
+fn tensor_cores_give_the_labels() {
+    mma::<half::f16>();
+    mma::<half::bf16>();
 }
 
 type Matrix<T> = fn(In<T>, In<T>, Out<f64>, u64, u64, u32, u32);

@@ -1,14 +1,16 @@
 //! The kernels, one by one, and the grids they take.
 
 use super::{
-    Argument, CONSTANT_BYTES, Geometry, Kernel, SHARED_BYTES, Type, at_most, input, kernel, output,
-    sharing_blocks, value, window_bytes,
+    Argument, CONSTANT_BYTES, Geometry, Kernel, SHARED_BYTES, Type, at_most, input, kernel, output, sharing_blocks,
+    value, window_bytes,
 };
 
 /// The element types that points may have.
 pub const POINT_TYPES: &[&str] = &["f32", "f64", "f16", "bf16"];
 /// Those that `f32` arithmetic can filter.
 pub const SINGLE_TYPES: &[&str] = &["f32", "f16", "bf16"];
+/// Those that tensor cores multiply as they are.
+pub const HALF_TYPES: &[&str] = &["f16", "bf16"];
 
 const POINTS: Argument = input("points", Type::T, "[n, d]");
 const COLUMNS: Argument = input("columns", Type::T, "[d, n]");
@@ -154,6 +156,43 @@ pub const ASSIGN_DIRECT: Kernel = Kernel { name: "assign_direct", ..ASSIGN };
 pub const ASSIGN_TILED: Kernel = Kernel { name: "assign_tiled", ..ASSIGN };
 /// Labels. Launch: [`assign_filtered`].
 pub const ASSIGN_FILTERED: Kernel = Kernel { name: "assign_filtered", types: SINGLE_TYPES, ..ASSIGN };
+
+/// Squared norms of the rows of a matrix, and the bits of the largest, which the host has set to zero. Launch:
+/// `thread_each(rows)`.
+pub const NORMS: Kernel = kernel(
+    "norms",
+    SINGLE_TYPES,
+    256,
+    &[
+        input("matrix", Type::T, "[rows, d]"),
+        output("norms", Type::F32, "[rows]"),
+        output("largest", Type::U32, "[1]"),
+        ROWS,
+        D,
+    ],
+);
+/// Labels. Points and centroids begin at multiples of 16 bytes. Launch: [`assign_mma`].
+pub const ASSIGN_MMA: Kernel = kernel(
+    "assign_mma",
+    HALF_TYPES,
+    128,
+    &[
+        POINTS,
+        CENTROIDS,
+        input("x_norms", Type::F32, "[n]"),
+        input("c_norms", Type::F32, "[k]"),
+        input("largest", Type::U32, "[1]"),
+        LABELS_OUT,
+        N,
+        K,
+        D,
+    ],
+);
+
+/// 64 rows per block; two stages of two tiles of 64 rows by 40 elements of 16 bits.
+pub const fn assign_mma(n: u64) -> Geometry {
+    ASSIGN_MMA.blocks(n.div_ceil(64), 2 * 2 * 64 * 40 * 2)
+}
 
 /// 16 rows per block, for elements of `size` bytes.
 pub const fn assign_tiled(n: u64, size: u32) -> Geometry {
@@ -351,7 +390,10 @@ pub const fn pixel_sums(n: u64, k: u32) -> Geometry {
     PIXEL_SUMS.rows(sharing_blocks(n, 1024, 24), k as u64, PIXEL_BINS, window_bytes(k as u64, 16))
 }
 
-/// All kernels.
+/// The kernels of tier `ampere`, compute capability 8.0 and up.
+pub const AMPERE_KERNELS: &[Kernel] = &[ASSIGN_MMA];
+
+/// The kernels of tier `portable`, which every GPU runs.
 pub const KERNELS: &[Kernel] = &[
     LABELS_RANDOM,
     DISTANCE_DIRECT,
@@ -364,6 +406,7 @@ pub const KERNELS: &[Kernel] = &[
     ASSIGN_DIRECT,
     ASSIGN_TILED,
     ASSIGN_FILTERED,
+    NORMS,
     SUM_PER_SAMPLE_NARROW,
     SUM_PER_ELEMENT_NARROW,
     SUM_PER_ELEMENT_WIDE,

@@ -10,10 +10,10 @@
 //! second best s, the best label is the one by D; elsewhere the row's D are computed. A sum that overflowed to infinity
 //! stands for at least the largest `f32`.
 
+use super::two::Two;
 use crate::argmin::Nearest;
 use crate::device::{
-    self, In, Number, Out, SharedMemory, ballot, block_index, block_size, multiply_add, shuffle_xor, sync_block,
-    thread_index,
+    self, In, Number, Out, SharedMemory, ballot, block_index, block_size, multiply_add, sync_block, thread_index,
 };
 use crate::distance::{between, or_zero};
 
@@ -28,59 +28,14 @@ const TEAM: u32 = 16;
 /// Rows, and centroids, per thread: a thread has the 4 by 4 sums of every 16th row and every 16th centroid.
 const OWN: usize = 4;
 
-/// The least two sums of a row so far.
-#[derive(Clone, Copy)]
-struct Two {
-    label: u32,
-    best: f32,
-    second: f32,
-}
-
-impl Two {
-    const NONE: Self = Self { label: u32::MAX, best: f32::INFINITY, second: f32::INFINITY };
-
-    /// Takes a centroid with a higher label than all before into account.
-    #[inline(always)]
-    fn offer(self, label: u32, sum: f32) -> Self {
-        if sum < self.best {
-            Self { label, best: sum, second: self.best }
-        } else {
-            Self { second: if sum < self.second { sum } else { self.second }, ..self }
-        }
-    }
-
-    /// The least two of two pairs; which label is kept of two equal sums does not matter, since D will decide.
-    #[inline(always)]
-    fn merge(self, other: Self) -> Self {
-        let (low, high) = if other.best < self.best { (other, self) } else { (self, other) };
-        Self { second: if high.best < low.second { high.best } else { low.second }, ..low }
-    }
-
-    /// The least two of a team.
-    #[inline(always)]
-    fn merge_lanes(mut self) -> Self {
-        let mut mask = TEAM / 2;
-        while mask > 0 {
-            self = self.merge(Self {
-                label: shuffle_xor(self.label, mask),
-                best: shuffle_xor(self.best, mask),
-                second: shuffle_xor(self.second, mask),
-            });
-            mask /= 2;
-        }
-        self
-    }
-
-    /// Whether the best sum belongs to the label by D: see the module's documentation.
-    #[inline(always)]
-    fn is_certain(self, d: u32) -> bool {
-        let epsilon = (d as f64 + 4.0) / (1 << 23) as f64;
-        // 2⁻¹⁴⁹, the smallest f32.
-        let absolute = d as f64 * f32::from_bits(1) as f64;
-        let second = if self.second < f32::MAX { self.second } else { f32::MAX };
-        epsilon <= 0.25
-            && (second as f64 - absolute) * (1.0 - epsilon) > (self.best as f64 + absolute) * (1.0 + epsilon)
-    }
+/// Whether the best sum belongs to the label by D: see the module's documentation.
+#[inline(always)]
+fn is_certain(two: Two, d: u32) -> bool {
+    let epsilon = (d as f64 + 4.0) / (1 << 23) as f64;
+    // 2⁻¹⁴⁹, the smallest f32.
+    let absolute = d as f64 * f32::from_bits(1) as f64;
+    let second = if two.second < f32::MAX { two.second } else { f32::MAX };
+    epsilon <= 0.25 && (second as f64 - absolute) * (1.0 - epsilon) > (two.best as f64 + absolute) * (1.0 + epsilon)
 }
 
 /// The label of every row; 64 rows per block.
@@ -132,10 +87,10 @@ pub fn filtered<T: Number>(points: In<T>, centroids: In<T>, labels: Out<u32>, n:
         tile += TILE;
     }
     for (a, two) in least.iter().enumerate() {
-        let two = two.merge_lanes();
+        let two = two.merge_lanes(TEAM);
         let row = first + y as u64 + TEAM as u64 * a as u64;
         let mut label = two.label;
-        let open = row < n && !two.is_certain(d);
+        let open = row < n && !is_certain(two, d);
         // The whole warp, two rows, settles if either row is open, since all its lanes must meet at the shuffles.
         if ballot(open) != 0 {
             let mut nearest = Nearest::NONE;

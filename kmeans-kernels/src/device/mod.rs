@@ -13,9 +13,11 @@
 //! | [`shuffle_xor`], [`shuffle_down`] | reads another lane's value; orders no memory | all 32 lanes | masks, widths below 32 |
 //! | [`ballot`] | one bit per lane | all 32 lanes | masks |
 //! | [`In`], [`Out`] | arrays in global memory, 64-bit indices | each thread owns what it writes until the kernel ends, or until a barrier within its block | unaligned and vector access |
-//! | [`Out::add`], [`Out::fetch_add`] | atomic addition, wrapping, in no order | any thread of the grid | ordering other accesses by an atomic |
+//! | [`Out::add`], [`Out::fetch_add`], [`Out::raise`] | atomic addition, wrapping, and maximum, in no order | any thread of the grid | ordering other accesses by an atomic |
 //! | [`Shared`], [`SharedMemory`] | arrays in the block's shared memory, 32-bit indices | each thread owns what it writes until the next barrier | static shared memory: all of it is sized at launch |
 //! | [`multiply_add`] | a·b + c in `f32`, rounded once | each thread | |
+//! | [`Shared::copy_async`], [`commit_copies`], [`wait_copies`] | 16 bytes from global to shared memory without waiting (tier ampere) | each thread waits for its own; a barrier shows them to others | other sizes |
+//! | [`multiply_tiles`] | a product of tiles on tensor cores (tier ampere): see [`Half`] | all 32 lanes | other shapes, other types |
 //! | [`Constants`] | the 64 KiB that are read through the constant cache, filled by the host | each thread reads; fast where a warp reads one address | writing |
 //!
 //! A barrier must stand where every thread of the block passes: not in a branch, not in a loop that threads leave at
@@ -36,15 +38,17 @@ mod nvptx;
 use emulated::primitives::half_to_single;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulated::primitives::{
-    Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, grid_rows, grid_size,
-    multiply_add, shuffle_down, shuffle_xor, sync_block, sync_warp, thread_index,
+    Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, commit_copies, grid_rows,
+    grid_size, multiply_add, multiply_tiles, shuffle_down, shuffle_xor, sync_block, sync_warp, thread_index,
+    wait_copies,
 };
 #[cfg(target_arch = "nvptx64")]
 use nvptx::half_to_single;
 #[cfg(target_arch = "nvptx64")]
 pub use nvptx::{
-    Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, grid_rows, grid_size,
-    multiply_add, shuffle_down, shuffle_xor, sync_block, sync_warp, thread_index,
+    Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, commit_copies, grid_rows,
+    grid_size, multiply_add, multiply_tiles, shuffle_down, shuffle_xor, sync_block, sync_warp, thread_index,
+    wait_copies,
 };
 
 /// Lanes of a warp.
@@ -146,16 +150,45 @@ impl Number for bf16 {
     }
 }
 
+/// A 16-bit element type that tensor cores multiply.
+///
+/// [`multiply_tiles`] computes A·B + C for a warp: A is 16 by 16, B 16 by 8, C and the result 16 by 8 in `f32`. With g =
+/// lane / 4 and t = lane % 4, the lane holds, the lower column or row in the lower half of a word:
+///
+/// ```text
+/// a[0] A[g][2t, 2t+1]      a[1] A[g+8][2t, 2t+1]      a[2] A[g][2t+8, 2t+9]   a[3] A[g+8][2t+8, 2t+9]
+/// b[0] B[2t, 2t+1][g]      b[1] B[2t+8, 2t+9][g]
+/// c[0, 1] C[g][2t, 2t+1]   c[2, 3] C[g+8][2t, 2t+1]
+/// ```
+pub trait Half: Number {
+    /// Whether it is bf16, else f16.
+    const IS_BF16: bool;
+}
+
+impl Half for f16 {
+    const IS_BF16: bool = false;
+}
+
+impl Half for bf16 {
+    const IS_BF16: bool = true;
+}
+
 /// Declares the GPU entry points of a kernel's body: `body(arguments); name: (types), ...`.
 ///
 /// Each entry instantiates the body for its list of types, the first of which is called `T` in the arguments. On the
 /// host it only checks that body and arguments agree: tests call the body through the emulator.
+///
+/// The entries belong to the tier `portable`, or to the one named first: `in ampere: body(...); ...`.
 macro_rules! entries {
-    ($body:ident $arguments:tt; $($name:ident: $types:tt),* $(,)?) => {
-        $( $crate::device::entries! { @one $body $arguments $name $types } )*
+    (in ampere: $($rest:tt)*) => {
+        $crate::device::entries! { @all (feature = "ampere") $($rest)* }
     };
-    (@one $body:ident ($($argument:ident: $type:ty),*) $name:ident ($($first:ty $(, $more:ty)*)?)) => {
-        #[cfg(target_arch = "nvptx64")]
+    (@all $tier:tt $body:ident $arguments:tt; $($name:ident: $types:tt),* $(,)?) => {
+        $( $crate::device::entries! { @one $tier $body $arguments $name $types } )*
+    };
+    (@one ($($tier:tt)*) $body:ident ($($argument:ident: $type:ty),* $(,)?) $name:ident
+        ($($first:ty $(, $more:ty)*)?)) => {
+        #[cfg(all(target_arch = "nvptx64", $($tier)*))]
         const _: () = {
             $( #[allow(dead_code)] type T = $first; )?
             #[allow(unsafe_code)]
@@ -174,6 +207,9 @@ macro_rules! entries {
                 self::$body::<$($first $(, $more)*)?>($($argument),*);
             }
         };
+    };
+    ($($rest:tt)*) => {
+        $crate::device::entries! { @all (not(feature = "ampere")) $($rest)* }
     };
 }
 pub(crate) use entries;

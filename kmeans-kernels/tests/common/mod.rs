@@ -10,7 +10,7 @@ use kmeans_kernels::device::Number;
 use kmeans_kernels::device::emulated::{Emulator, Fault, Geometry};
 
 /// Shapes (n, k, d): ones, tile edges, one more and one less, more clusters than points of a tile, wide and narrow.
-pub const SHAPES: [(usize, usize, usize); 10] = [
+pub const SHAPES: [(usize, usize, usize); 11] = [
     (1, 1, 1),
     (5, 2, 3),
     (64, 16, 16),
@@ -21,6 +21,7 @@ pub const SHAPES: [(usize, usize, usize); 10] = [
     (600, 8, 3),
     (129, 130, 1),
     (33, 33, 130),
+    (70, 66, 40),
 ];
 
 /// Launches a kernel of the contract and fails the test on a fault.

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 use compile::Compiler;
+use kmeans_core::launch::{AMPERE_KERNELS, KERNELS, Kernel};
 use text::Module;
 
 /// A class of GPUs that kernels are compiled for.
@@ -22,10 +23,15 @@ struct Tier {
     cpu: &'static str,
     /// The cargo feature of kmeans-kernels that holds its kernels, if they are not the ones every build has.
     feature: Option<&'static str>,
+    /// Its part of the launch contract.
+    kernels: &'static [Kernel],
 }
 
-/// All tiers that have kernels of their own. `ampere` (`sm_80`) and `hopper` (`sm_90a`) join with their first kernel.
-const TIERS: &[Tier] = &[Tier { name: "portable", cpu: "sm_75", feature: None }];
+/// All tiers that have kernels of their own. `hopper` (`sm_90a`) joins with its first.
+const TIERS: &[Tier] = &[
+    Tier { name: "portable", cpu: "sm_75", feature: None, kernels: KERNELS },
+    Tier { name: "ampere", cpu: "sm_80", feature: Some("ampere"), kernels: AMPERE_KERNELS },
+];
 
 impl Tier {
     fn path(&self, root: &Path) -> PathBuf {
@@ -73,7 +79,7 @@ pub fn check(root: &Path) -> Result<()> {
         }
         let module = Module::parse(&text)?;
         faults.extend(module.surprises());
-        faults.extend(expected::differences(&module));
+        faults.extend(expected::differences(&module, tier.kernels));
         match &compiler {
             Some(compiler) if compiler.version == made_by => {
                 let same = text == tier.header(made_by, &sources) + &compiler.compile(root, tier)?;

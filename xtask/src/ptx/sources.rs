@@ -33,7 +33,7 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"))
 }
 
-/// All Rust files under `folder`, the emulator's excepted.
+/// All Rust files under `folder` that the GPU's compiler reads: neither the emulator nor what includes the PTX.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(root.join(folder)).with_context(|| format!("reading {}", folder.display()))? {
         let path = folder.join(entry?.file_name());
@@ -41,7 +41,7 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
             if !path.ends_with("device/emulated") {
                 collect(root, &path, files)?;
             }
-        } else if path.extension().is_some_and(|e| e == "rs") {
+        } else if path.extension().is_some_and(|e| e == "rs") && !path.ends_with("src/ptx.rs") {
             files.push(path);
         }
     }

@@ -30,7 +30,16 @@ pub enum FaultKind {
         /// Where the array ends.
         end: u64,
     },
-    /// It read bytes that nothing wrote.
+    /// It reached for bytes at an address that is not a multiple of their number.
+    Misaligned {
+        /// The array.
+        memory: &'static str,
+        /// The first byte.
+        address: u64,
+        /// The number of bytes.
+        size: u32,
+    },
+    /// It read bytes that nothing wrote, or whose asynchronous copy has not been waited for.
     Unwritten {
         /// The array.
         memory: &'static str,
@@ -75,6 +84,9 @@ impl fmt::Display for FaultKind {
         match self {
             Self::OutOfBounds { memory, address, end } => {
                 write!(f, "out of bounds: byte {address} of `{memory}`, which ends at {end}")
+            }
+            Self::Misaligned { memory, address, size } => {
+                write!(f, "misaligned: {size} bytes at byte {address} of `{memory}`")
             }
             Self::Unwritten { memory, address } => {
                 write!(f, "reads what nothing wrote: byte {address} of `{memory}`")

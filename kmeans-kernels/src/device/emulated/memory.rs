@@ -140,6 +140,13 @@ impl Memory {
         (address >> self.granule_shift) as usize..last as usize + 1
     }
 
+    /// Lets some bytes count as not written.
+    pub(super) fn forget(&self, address: u64, size: u32) {
+        for shadow in &mut self.shadows.borrow_mut()[self.granules(address, size)] {
+            shadow.written = 0;
+        }
+    }
+
     /// Forgets what was written.
     pub(super) fn clear(&self) {
         self.shadows.borrow_mut().fill(Shadow::default());
@@ -156,6 +163,9 @@ impl Memory {
         let end = end.min(self.len() as u64);
         if address.saturating_add(size as u64) > end {
             return Err(FaultKind::OutOfBounds { memory: self.name, address, end });
+        }
+        if !address.is_multiple_of(size as u64) {
+            return Err(FaultKind::Misaligned { memory: self.name, address, size });
         }
         let by = Access { atomic: action == Action::Add, ..by };
         let (block, launch) = (self.clock.block.get(), self.clock.launch.get());

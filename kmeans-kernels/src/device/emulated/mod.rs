@@ -4,8 +4,8 @@
 //! drawn from a seed, and they meet at barriers, shuffles and votes. Every memory access is checked, and the first fault
 //! ends the launch with a [`Fault`] that names kernel, block, thread and address:
 //!
-//! - an access outside an array,
-//! - a read of memory that nothing wrote,
+//! - an access outside an array, or at an address that does not suit its size,
+//! - a read of memory that nothing wrote, or whose asynchronous copy nobody waited for,
 //! - a data race: two threads reach the same bytes, one of them writes, not both by atomics, and no barrier lies between
 //!   (between blocks nothing but the end of the kernel separates accesses),
 //! - a barrier, shuffle or vote that some thread does not reach, or reaches at another place in the code.
@@ -34,13 +34,15 @@
 //! | `memory` | bytes with a shadow: who touched them last, and when |
 //! | `schedule` | runs the threads of a block, lets them meet, names who is missing |
 //! | `thread` | the running thread: where it is, how it pauses |
+//! | `matrix` | products of tiles, with a tensor core's rounding |
 //! | `primitives` | the functions and types that kernels see |
 //! | `fault` | what can go wrong, and how it reads |
 //!
 //! Not modelled: time, caches, the order of memory within one barrier interval other than by the order of threads,
-//! grid-wide barriers. Asynchronous copies and matrix operations would be further kinds of [`schedule`]'s meetings.
+//! grid-wide barriers.
 
 mod fault;
+mod matrix;
 mod memory;
 pub(super) mod primitives;
 mod schedule;

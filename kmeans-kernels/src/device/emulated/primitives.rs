@@ -3,9 +3,10 @@
 use std::marker::PhantomData;
 use std::panic::Location;
 
-use super::super::{Atomic, Element, lane};
+use super::super::{Atomic, Element, Half, lane};
+use super::matrix::Operands;
 use super::memory::{Action, Memory};
-use super::thread::{Meeting, Thread};
+use super::thread::{Answer, Meeting, Thread};
 
 /// The thread's position in its block.
 pub fn thread_index() -> u32 {
@@ -65,7 +66,7 @@ pub fn shuffle_down<T: Element>(value: T, delta: u32) -> T {
 /// One bit per lane, in lane order: whether its `predicate` holds.
 #[track_caller]
 pub fn ballot(predicate: bool) -> u32 {
-    meet(Meeting::Vote(predicate)) as u32
+    meet(Meeting::Vote(predicate))[0]
 }
 
 /// a·b + c, rounded once.
@@ -78,13 +79,35 @@ pub fn half_to_single(value: half::f16) -> f32 {
     value.to_f32()
 }
 
+/// a·b + c for a warp's tiles, 16 by 16 and 16 by 8: see [`Half`](super::super::Half).
 #[track_caller]
-fn exchange<T: Element>(value: T, from: u32) -> T {
-    T::from_raw(meet(Meeting::Exchange { value: value.to_raw(), from }))
+pub fn multiply_tiles<T: Half>(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+    let decode = |bits: u16| T::from_raw(bits as u64).single();
+    meet(Meeting::Multiply(Operands { a, b, c, decode })).map(f32::from_bits)
+}
+
+/// Makes a group of the copies that this thread has begun.
+pub fn commit_copies() {
+    Thread::with_current(|t| {
+        t.commit_copies();
+    });
+}
+
+/// Waits until at most `PENDING` of this thread's groups of copies are under way.
+#[track_caller]
+pub fn wait_copies<const PENDING: usize>() {
+    let place = Location::caller();
+    Thread::with_current(|t| t.wait_copies(PENDING, place));
 }
 
 #[track_caller]
-fn meet(meeting: Meeting) -> u64 {
+fn exchange<T: Element>(value: T, from: u32) -> T {
+    let [low, high, ..] = meet(Meeting::Exchange { value: value.to_raw(), from });
+    T::from_raw((high as u64) << 32 | low as u64)
+}
+
+#[track_caller]
+fn meet(meeting: Meeting) -> Answer {
     let place = Location::caller();
     Thread::with_current(|t| t.meet(meeting, place))
 }
@@ -183,6 +206,19 @@ impl<T: Atomic> Out<'_, T> {
     }
 }
 
+impl Out<'_, u32> {
+    /// Raises element `index` to `value` if it is less.
+    #[track_caller]
+    pub fn raise(self, index: u64, value: u32) {
+        let place = Location::caller();
+        Thread::with_current(|t| {
+            let address = self.0.address::<u32>(index, Action::Add, t, place);
+            let old = self.0.memory.load(address, 4) as u32;
+            self.0.memory.store(address, 4, old.max(value) as u64);
+        });
+    }
+}
+
 /// The module's constant memory, which the host fills before it launches.
 #[derive(Clone, Copy, Default)]
 pub struct Constants<T>(PhantomData<T>);
@@ -215,9 +251,9 @@ impl SharedMemory {
         Self::default()
     }
 
-    /// The next `len` elements, aligned to their size.
+    /// The next `len` elements, from a multiple of 16 bytes on.
     pub fn array<'a, T: Element>(&mut self, len: u32) -> Shared<'a, T> {
-        let start = self.next.next_multiple_of(T::SIZE);
+        let start = self.next.next_multiple_of(16);
         self.next = start + len * T::SIZE;
         Shared { start, len, lifetime: PhantomData }
     }
@@ -250,6 +286,23 @@ impl<T: Element> Shared<'_, T> {
     pub fn set(self, index: u32, value: T) {
         let place = Location::caller();
         self.with(|view, t| view.set(index as u64, value, t, place));
+    }
+}
+
+impl<'a, T: Element> Shared<'a, T> {
+    /// Begins to copy 16 bytes from element `from` of `source` to element `to`, both at multiples of 16 bytes.
+    #[track_caller]
+    pub fn copy_async(self, to: u32, source: In<T>, from: u64) {
+        let place = Location::caller();
+        let end = self.start as u64 + self.len as u64 * T::SIZE as u64;
+        let to = self.start as u64 + to as u64 * T::SIZE as u64;
+        let from = source.0.start.saturating_add(from.saturating_mul(T::SIZE as u64));
+        Thread::with_current(|t| t.copy_async((source.0.memory, from), (to, end), place));
+    }
+
+    /// The same bytes as elements of another type.
+    pub fn cast<U: Element>(self) -> Shared<'a, U> {
+        Shared { start: self.start, len: self.len * T::SIZE / U::SIZE, lifetime: PhantomData }
     }
 }
 

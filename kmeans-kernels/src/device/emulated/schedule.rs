@@ -10,8 +10,9 @@ use kmeans_core::launch::{MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS};
 
 use super::super::WARP;
 use super::fault::{Fault, FaultKind};
+use super::matrix::{self, Operands};
 use super::memory::Memory;
-use super::thread::{Block, Meeting, Pause, Thread};
+use super::thread::{Answer, Block, Meeting, Pause, Thread};
 use super::{Clock, Geometry};
 
 /// Bytes of stack per thread: plenty for a kernel, and enough for Rust's panic messages.
@@ -30,7 +31,7 @@ impl Random {
         Self(Cell::new(seed))
     }
 
-    fn below(&self, bound: usize) -> usize {
+    pub(super) fn below(&self, bound: usize) -> usize {
         self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
         let mut z = self.0.get();
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -81,13 +82,13 @@ pub(super) fn run_grid(
 }
 
 type FaultAt = (u32, FaultKind, &'static Location<'static>);
-type Fiber = Coroutine<u64, Pause, (), DefaultStack>;
+type Fiber = Coroutine<Answer, Pause, (), DefaultStack>;
 
 /// What a thread of the block does now.
 #[derive(Clone, Copy)]
 enum State {
     /// It can run; the value is the answer to what it waited for.
-    Ready(u64),
+    Ready(Answer),
     Waiting(Meeting, &'static Location<'static>),
     Returned,
 }
@@ -116,7 +117,7 @@ impl<'a> Running<'a> {
                 }
             })
             .collect();
-        Self { block, random, fibers, states: vec![State::Ready(0); threads], ready: (0..threads).collect() }
+        Self { block, random, fibers, states: vec![State::Ready([0; 4]); threads], ready: (0..threads).collect() }
     }
 
     /// Runs the block to its end.
@@ -168,15 +169,19 @@ impl<'a> Running<'a> {
             .iter()
             .filter_map(|state| if let State::Waiting(meeting, _) = state { Some(*meeting) } else { None })
             .collect();
-        let votes = meetings.iter().rev().fold(0, |bits, m| bits << 1 | u64::from(matches!(m, Meeting::Vote(true))));
-        for (thread, &meeting) in lanes.zip(&meetings) {
-            let answer = match meeting {
+        let votes = meetings.iter().rev().fold(0, |bits, m| bits << 1 | u32::from(matches!(m, Meeting::Vote(true))));
+        let operands: Vec<Operands> =
+            meetings.iter().filter_map(|m| if let Meeting::Multiply(o) = m { Some(*o) } else { None }).collect();
+        let products = if operands.is_empty() { Vec::new() } else { matrix::multiply(&operands, self.random) };
+        for (lane, thread) in lanes.enumerate() {
+            let answer = match meetings[lane] {
                 Meeting::Exchange { from, .. } => match meetings[from as usize] {
-                    Meeting::Exchange { value, .. } => value,
+                    Meeting::Exchange { value, .. } => [value as u32, (value >> 32) as u32, 0, 0],
                     _ => unreachable!("all lanes meet for the same"),
                 },
-                Meeting::Vote(_) => votes,
-                Meeting::Warp | Meeting::Block => 0,
+                Meeting::Vote(_) => [votes, 0, 0, 0],
+                Meeting::Multiply(_) => products[lane].map(f32::to_bits),
+                Meeting::Warp | Meeting::Block => [0; 4],
             };
             self.states[thread] = State::Ready(answer);
             self.ready.push(thread);
@@ -210,7 +215,7 @@ impl<'a> Running<'a> {
             return Err((first as u32, kind, place));
         }
         self.block.clock.now.update(|t| t + 1);
-        self.states.fill(State::Ready(0));
+        self.states.fill(State::Ready([0; 4]));
         self.ready.extend(members);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The running thread: where it is, what it touches, how it pauses.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::panic::Location;
 use std::ptr;
 use std::rc::Rc;
@@ -9,6 +10,7 @@ use corosensei::Yielder;
 
 use super::super::WARP;
 use super::fault::FaultKind;
+use super::matrix::Operands;
 use super::memory::{Access, Action, Memory};
 use super::{Clock, Geometry};
 
@@ -42,7 +44,12 @@ pub(super) enum Meeting {
     Exchange { value: u64, from: u32 },
     /// Gives one bit to the warp, takes those of all lanes.
     Vote(bool),
+    /// Gives its share of two tiles and a sum to the warp, takes its share of the result.
+    Multiply(Operands),
 }
+
+/// What a meeting gives a thread.
+pub(super) type Answer = [u32; 4];
 
 impl Meeting {
     pub(super) fn name(self) -> &'static str {
@@ -51,6 +58,7 @@ impl Meeting {
             Meeting::Warp => "barrier of the warp",
             Meeting::Exchange { .. } => "shuffle",
             Meeting::Vote(_) => "vote",
+            Meeting::Multiply(_) => "matrix product",
         }
     }
 }
@@ -59,7 +67,24 @@ impl Meeting {
 pub(super) struct Thread<'a> {
     pub(super) index: u32,
     pub(super) block: &'a Block<'a>,
-    yielder: &'a Yielder<u64, Pause>,
+    yielder: &'a Yielder<Answer, Pause>,
+    copies: RefCell<Copies>,
+}
+
+/// The asynchronous copies that a thread has begun and not waited for.
+#[derive(Default)]
+struct Copies {
+    /// Since the last commit.
+    open: Vec<Copy>,
+    /// Committed groups, the oldest first.
+    groups: VecDeque<Vec<Copy>>,
+}
+
+/// 16 bytes on their way to shared memory.
+struct Copy {
+    to: u64,
+    end: u64,
+    words: [u64; 2],
 }
 
 thread_local! {
@@ -69,8 +94,8 @@ thread_local! {
 
 impl<'a> Thread<'a> {
     /// Runs `kernel` as this thread.
-    pub(super) fn run(index: u32, block: &'a Block<'a>, yielder: &'a Yielder<u64, Pause>, kernel: &dyn Fn()) {
-        let thread = Thread { index, block, yielder };
+    pub(super) fn run(index: u32, block: &'a Block<'a>, yielder: &'a Yielder<Answer, Pause>, kernel: &dyn Fn()) {
+        let thread = Thread { index, block, yielder, copies: RefCell::default() };
         thread.enter();
         kernel();
     }
@@ -94,7 +119,7 @@ impl<'a> Thread<'a> {
     }
 
     /// Waits for others; returns what the meeting gives this thread.
-    pub(super) fn meet(&self, meeting: Meeting, place: &'static Location<'static>) -> u64 {
+    pub(super) fn meet(&self, meeting: Meeting, place: &'static Location<'static>) -> Answer {
         let answer = self.yielder.suspend(Pause::Meet(meeting, place));
         self.enter();
         answer
@@ -104,6 +129,43 @@ impl<'a> Thread<'a> {
     fn fail(&self, kind: FaultKind, place: &'static Location<'static>) -> ! {
         self.yielder.suspend(Pause::Fault(kind, place));
         unreachable!("a thread at fault is not resumed")
+    }
+
+    /// Begins to copy 16 bytes, from `from` in `memory`, to `to` in shared memory, whose array ends at `end`. Until the
+    /// thread waits for them, the bytes there count as not written.
+    pub(super) fn copy_async(
+        &self,
+        (memory, from): (&Memory, u64),
+        (to, end): (u64, u64),
+        place: &'static Location<'static>,
+    ) {
+        let shared = self.block.shared;
+        self.check(memory, from, 16, memory.len() as u64, Action::Read, place);
+        self.check(shared, to, 16, end, Action::Write, place);
+        shared.forget(to, 16);
+        let words = [memory.load(from, 8), memory.load(from + 8, 8)];
+        self.copies.borrow_mut().open.push(Copy { to, end, words });
+    }
+
+    /// Makes a group of the copies begun since the last one.
+    pub(super) fn commit_copies(&self) {
+        let copies = &mut *self.copies.borrow_mut();
+        copies.groups.push_back(std::mem::take(&mut copies.open));
+    }
+
+    /// Lets all groups but the `pending` last ones arrive.
+    pub(super) fn wait_copies(&self, pending: usize, place: &'static Location<'static>) {
+        let shared = self.block.shared;
+        let arrived: Vec<Copy> = {
+            let groups = &mut self.copies.borrow_mut().groups;
+            let count = groups.len().saturating_sub(pending);
+            groups.drain(..count).flatten().collect()
+        };
+        for Copy { to, end, words } in arrived {
+            self.check(shared, to, 16, end, Action::Write, place);
+            shared.store(to, 8, words[0]);
+            shared.store(to + 8, 8, words[1]);
+        }
     }
 
     /// Checks and records an access before it is made.

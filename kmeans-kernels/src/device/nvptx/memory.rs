@@ -21,6 +21,12 @@ impl<T: Element> Argument for In<'_, T> {
 }
 
 impl<T: Element> In<'_, T> {
+    /// The address of element `index`.
+    #[inline(always)]
+    pub(super) fn address(self, index: u64) -> *const T {
+        self.start.wrapping_add(index as usize)
+    }
+
     /// Element `index`.
     #[inline(always)]
     pub fn get(self, index: u64) -> T {
@@ -94,6 +100,19 @@ impl<T: Atomic> Out<'_, T> {
                     in(reg64) address, out(reg64) old, in(reg64) value.to_raw(), options(nostack));
                 T::from_raw(old)
             }
+        }
+    }
+}
+
+impl Out<'_, u32> {
+    /// Raises element `index` to `value` if it is less.
+    #[inline(always)]
+    pub fn raise(self, index: u64, value: u32) {
+        // SAFETY: as for `add`.
+        unsafe {
+            let address = self.start.add(index as usize);
+            asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; red.relaxed.gpu.global.max.u32 [a], {}; }}",
+                in(reg64) address, in(reg32) value, options(nostack));
         }
     }
 }

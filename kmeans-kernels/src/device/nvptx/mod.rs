@@ -4,14 +4,16 @@
 //! intrinsics are convergent and must not be copied into branches. (The crate is also compiled without rustc's jump
 //! threading, which does not know it; `cargo xtask check-ptx` counts the results.)
 
+mod matrix;
 mod memory;
 mod shared;
 
 use core::arch::asm;
 use core::arch::nvptx as arch;
 
+pub use matrix::multiply_tiles;
 pub use memory::{Constants, In, Out};
-pub use shared::{Shared, SharedMemory};
+pub use shared::{Shared, SharedMemory, commit_copies, wait_copies};
 
 use super::{Argument, Element};
 

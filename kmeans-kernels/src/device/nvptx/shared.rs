@@ -4,6 +4,7 @@ use core::arch::asm;
 use core::marker::PhantomData;
 
 use super::super::{Atomic, Element};
+use super::In;
 
 /// The block's shared memory, handed out piece by piece from its start.
 pub struct SharedMemory {
@@ -17,10 +18,10 @@ impl SharedMemory {
         Self { next: 0 }
     }
 
-    /// The next `len` elements, aligned to their size.
+    /// The next `len` elements, from a multiple of 16 bytes on.
     #[inline(always)]
     pub fn array<'a, T: Element>(&mut self, len: u32) -> Shared<'a, T> {
-        let offset = self.next.next_multiple_of(T::SIZE);
+        let offset = self.next.next_multiple_of(16);
         self.next = offset + len * T::SIZE;
         Shared { start: super::shared_base() + offset, lifetime: PhantomData }
     }
@@ -79,6 +80,39 @@ impl<T: Element> Shared<'_, T> {
             }
         }
     }
+}
+
+impl<'a, T: Element> Shared<'a, T> {
+    /// Begins to copy 16 bytes from element `from` of `source` to element `to`, both at multiples of 16 bytes.
+    #[inline(always)]
+    pub fn copy_async(self, to: u32, source: In<T>, from: u64) {
+        let address = self.start + to * T::SIZE;
+        // SAFETY: in bounds and aligned, as the emulator checks; nobody reads the bytes before they are waited for.
+        unsafe {
+            asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; cp.async.cg.shared.global [{}], [a], 16; }}",
+                in(reg64) source.address(from), in(reg32) address, options(nostack));
+        }
+    }
+
+    /// The same bytes as elements of another type.
+    #[inline(always)]
+    pub fn cast<U: Element>(self) -> Shared<'a, U> {
+        Shared { start: self.start, lifetime: PhantomData }
+    }
+}
+
+/// Makes a group of the copies that this thread has begun.
+#[inline(always)]
+pub fn commit_copies() {
+    // SAFETY: touches no memory by itself.
+    unsafe { asm!("cp.async.commit_group;", options(nostack)) }
+}
+
+/// Waits until at most `PENDING` of this thread's groups of copies are under way.
+#[inline(always)]
+pub fn wait_copies<const PENDING: usize>() {
+    // SAFETY: what arrives was begun by `copy_async`, which vouches for it.
+    unsafe { asm!("cp.async.wait_group {};", const PENDING, options(nostack)) }
 }
 
 impl<T: Atomic> Shared<'_, T> {
