@@ -6,6 +6,7 @@ use kmeans_core::Scalar;
 use kmeans_core::fixed::{ExponentRange, ceil_log2};
 use kmeans_core::scalar::power_of_two;
 use ndarray::ArrayView2;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::Error;
@@ -102,9 +103,10 @@ impl<'a, T: Scalar> Points<'a, T> {
 
     /// The exponents of all values, or where the first one is that is not finite.
     fn scan(&self) -> Result<ExponentRange, Error> {
+        let arch = Arch::new();
         let found = self
             .blocks()
-            .map_init(Vec::new, |scratch, rows| exponents(self.rows(rows.clone(), scratch)).ok_or(rows))
+            .map_init(Vec::new, |scratch, rows| arch.dispatch(Exponents(self.rows(rows.clone(), scratch))).ok_or(rows))
             .try_reduce(|| ExponentRange::ZERO, |a, b| Ok(a.union(b)));
         let Err(mut rows) = found else { return Ok(found.unwrap_or(ExponentRange::ZERO)) };
         // Blocks end in any order: the first bad row is looked for from the start of the data.
@@ -159,7 +161,18 @@ fn check_weights(weights: Option<&[f64]>, n: usize) -> Result<ExponentRange, Err
 }
 
 /// The exponents of `values`; `None` if one is not finite.
-fn exponents<T: Scalar>(values: &[T]) -> Option<ExponentRange> {
+struct Exponents<'a, T>(&'a [T]);
+
+impl<T: Scalar> WithSimd for Exponents<'_, T> {
+    type Output = Option<ExponentRange>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Option<ExponentRange> {
+        if T::DIGITS <= 24 { exponents_f32(self.0) } else { exponents_f64(self.0) }
+    }
+}
+
+fn exponents_f64<T: Scalar>(values: &[T]) -> Option<ExponentRange> {
     let mut range = ExponentRange::ZERO;
     for v in values {
         let v = v.to_f64();
@@ -169,4 +182,44 @@ fn exponents<T: Scalar>(values: &[T]) -> Option<ExponentRange> {
         range = range.union(ExponentRange::of(v));
     }
     Some(range)
+}
+
+/// For types whose values are `f32` values: on their bits, without branches, so that it vectorises.
+#[inline(always)]
+fn exponents_f32<T: Scalar>(values: &[T]) -> Option<ExponentRange> {
+    const INFINITY: u32 = 0x7f80_0000;
+    let (mut largest, mut low) = (0_u32, i32::MAX);
+    for v in values {
+        let magnitude = v.to_f32().to_bits() & 0x7fff_ffff;
+        largest = largest.max(magnitude);
+        // The significand as an integer, in units of 2^(biased − 150).
+        let biased = (magnitude >> 23).max(1);
+        let significand = (magnitude & 0x007f_ffff) | if magnitude >> 23 > 0 { 1 << 23 } else { 0 };
+        // Its lowest set bit is a power of two, whose exponent a conversion to f32 reads off.
+        let lowest = (significand & significand.wrapping_neg()) as i32 as f32;
+        let exponent = (lowest.to_bits() >> 23) as i32 - 127 + biased as i32 - 150;
+        low = low.min(if significand == 0 { i32::MAX } else { exponent });
+    }
+    if largest >= INFINITY {
+        return None;
+    }
+    let high = ExponentRange::of(f32::from_bits(largest) as f64).high;
+    Some(ExponentRange { low, high })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponents_on_bits_are_those_of_the_values() {
+        let special = [0.0, -0.0, 1.0, -3.0, f32::MAX, f32::MIN_POSITIVE, 1e-45, -7e-42, 0.1, 1e-30, 65536.0];
+        for a in special {
+            for b in special {
+                assert_eq!(exponents_f32(&[a, b]), exponents_f64(&[a, b]), "{a:e} {b:e}");
+            }
+        }
+        assert_eq!(exponents_f32(&[1.0, f32::NAN]), None);
+        assert_eq!(exponents_f32(&[f32::NEG_INFINITY]), None);
+    }
 }

@@ -1,6 +1,8 @@
 //! Labels for a block of rows: skip what bounds decide, filter the rest in `f32`, settle what is close by D.
 
 use kmeans_core::Scalar;
+use std::sync::atomic::Ordering;
+
 use kmeans_core::distance::{distance, nearest};
 use pulp::{Arch, Simd, WithSimd};
 
@@ -272,6 +274,8 @@ impl<T: Scalar> Assigner<'_, T> {
         let Scratch { undecided, y, lower, .. } = scratch;
         y.resize(tile::GROUP_ROWS * stride, 0.0);
         let mut waiting = undecided.iter().map(|&i| i as usize);
+        let tighten = drift.has_labels() && drift.tighten;
+        let mut decided_early = 0;
         loop {
             // Rows whose last centroid is provably still the nearest once its distance is known drop out here.
             let mut group = [(0, true); tile::GROUP_ROWS];
@@ -280,10 +284,11 @@ impl<T: Scalar> Assigner<'_, T> {
                 let Some(i) = waiting.next() else { break };
                 let y = &mut y[filled * stride..][..stride];
                 let near = self.panels.row(self.frame, &rows[i * d..][..d], y);
-                if near && drift.has_labels() {
+                if near && tighten {
                     let upper = self.panels.distance_direct(y, labels[i] as usize);
                     bounds.upper[i] = upper;
                     if drift.decides(labels[i], upper, bounds.lower[i]) {
+                        decided_early += 1;
                         continue;
                     }
                 }
@@ -313,6 +318,10 @@ impl<T: Scalar> Assigner<'_, T> {
                 bounds.upper[i] = decided.upper;
                 bounds.lower[i] = decided.lower;
             }
+        }
+        if tighten {
+            drift.tried.fetch_add(undecided.len(), Ordering::Relaxed);
+            drift.decided.fetch_add(decided_early, Ordering::Relaxed);
         }
     }
 }

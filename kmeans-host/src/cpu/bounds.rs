@@ -5,6 +5,8 @@
 //! stays below the lower, the label cannot change. Every bound here is rounded to the safe side, and a row is skipped only
 //! where the inequality is strict by more than D's own rounding, so that skipping never changes a label.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::filter::up;
 
 /// How much the comparison must be strict by: above 2·(d + 4)·2^-53, D's relative error, for any d that is filtered.
@@ -29,16 +31,28 @@ pub(crate) struct Drift {
     farthest: (u32, f32, f32),
     /// Per centroid, half the distance to the nearest other one, or less.
     half_gaps: Vec<f32>,
+    /// Whether measuring the distance to a row's own centroid first has paid lately.
+    pub tighten: bool,
+    /// Rows for which it was measured, and rows that this decided.
+    pub tried: AtomicUsize,
+    pub decided: AtomicUsize,
 }
 
 impl Drift {
     /// Before the first round: nothing is known and every row is undecided.
     pub fn unknown() -> Self {
-        Self { moved: Vec::new(), farthest: (0, 0.0, 0.0), half_gaps: Vec::new() }
+        Self {
+            moved: Vec::new(),
+            farthest: (0, 0.0, 0.0),
+            half_gaps: Vec::new(),
+            tighten: true,
+            tried: AtomicUsize::new(0),
+            decided: AtomicUsize::new(0),
+        }
     }
 
     /// From distances moved in the frame, not rounded down, and half gaps from [`super::assign::Assigner::half_gaps`].
-    pub fn new(moved: impl Iterator<Item = f64>, half_gaps: Vec<f32>) -> Self {
+    pub fn new(moved: impl Iterator<Item = f64>, half_gaps: Vec<f32>, tighten: bool) -> Self {
         let moved: Vec<f32> = moved.map(|m| up(m * (1.0 + 1e-9))).collect();
         let mut farthest = (0, 0.0, 0.0);
         for (k, &m) in moved.iter().enumerate() {
@@ -48,7 +62,13 @@ impl Drift {
                 farthest.2 = m;
             }
         }
-        Self { moved, farthest, half_gaps }
+        Self { moved, farthest, half_gaps, tighten, ..Self::unknown() }
+    }
+
+    /// Whether to tighten in the next round: it must have decided one row in eight, or not have been tried for a while.
+    pub fn tighten_next(&self, round: usize) -> bool {
+        let (tried, decided) = (self.tried.load(Ordering::Relaxed), self.decided.load(Ordering::Relaxed));
+        decided * 8 > tried || round.is_multiple_of(8)
     }
 
     /// Whether rows have labels from a round before.

@@ -159,7 +159,7 @@ impl Panels {
         for ((s, a), b) in sums.iter_mut().zip(y_rest).zip(z_rest) {
             *s += (a - b) * (a - b);
         }
-        let square = sums.iter().sum::<f32>() as f64 * (1.0 + (self.d as f64 + 20.0) * U) + self.d as f64 * 1e-44;
+        let square = across(sums) as f64 * (1.0 + (self.d as f64 + 20.0) * U) + self.d as f64 * 1e-44;
         let rounding = 2.1 * U * (y[self.d] as f64 + self.norm[k] as f64) + self.d as f64 * 1e-44;
         if self.offset[k].is_finite() { up(square.sqrt() * (1.0 + 1e-9) + rounding) } else { f32::INFINITY }
     }
@@ -183,7 +183,19 @@ fn square_norm(y: &[f32]) -> f32 {
     for (s, v) in sums.iter_mut().zip(rest) {
         *s += v * v;
     }
-    sums.iter().sum()
+    across(sums)
+}
+
+/// The sum of 16 numbers as a tree, so that the additions do not wait for each other.
+#[inline(always)]
+fn across(mut sums: [f32; 16]) -> f32 {
+    for half in [8, 4, 2, 1] {
+        let (low, high) = sums.split_at_mut(half);
+        for (a, b) in low.iter_mut().zip(high) {
+            *a += *b;
+        }
+    }
+    sums[0]
 }
 
 /// The smallest `f32` above `value` or equal to it.

@@ -6,26 +6,26 @@
 
 use kmeans_core::Scalar;
 use kmeans_core::exact::ExactSum;
-use kmeans_core::fixed::{FixedPoint, Width};
-use kmeans_core::scalar::decode;
+use kmeans_core::scalar::{decode, power_of_two};
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::sums::{ClusterSums, Divisor, Sign};
+use super::sums::{ClusterSums, Divisor, Sign, integer_below_2_51};
 use crate::points::Points;
 
 /// Σ w·|x|² over all points; with `weighted` false, Σ |x|².
-pub(crate) fn square_sum<T: Scalar>(points: &Points<'_, T>, weighted: bool) -> ExactSum {
+pub(crate) fn square_sum<T: Scalar>(arch: Arch, points: &Points<'_, T>, weighted: bool) -> ExactSum {
     let weights = points.weights().filter(|_| weighted);
-    let squares = points.range().product(points.range());
-    let format = FixedPoint::for_sums(squares, (points.n() as u64).saturating_mul(points.d() as u64));
-    let narrow = weights.is_none() && !matches!(format.width, Width::Limbs(_));
+    let range = points.range();
+    let narrow = weights.is_none() && (-900..900).contains(&range.low) && range.high - range.low <= 51;
     points
         .blocks()
         .fold(ExactSum::new, |mut sum, block| {
             let mut scratch = Vec::new();
             let rows = points.rows(block.clone(), &mut scratch);
-            if narrow {
-                sum.add_integer(squares_of(rows, format), format.exponent);
+            if narrow && rows.len() < 1 << 24 {
+                // Squares are below 2^102 and their sum below 2^126.
+                sum.add_integer(arch.dispatch(Squares { values: rows, low: range.low }), 2 * range.low);
             } else {
                 for (i, row) in block.zip(rows.chunks_exact(points.d())) {
                     let w = weights.map_or(1.0, |w| w[i]);
@@ -42,21 +42,31 @@ pub(crate) fn square_sum<T: Scalar>(points: &Points<'_, T>, weighted: bool) -> E
         })
 }
 
-/// Σ x² in units of `format`, which the sum is known to fit.
-fn squares_of<T: Scalar>(values: &[T], format: FixedPoint) -> i128 {
-    // Squares are in units of 2^exponent, so values are in units of 2^(exponent / 2), which is whole.
-    let value_exponent = format.exponent / 2;
-    if T::DIGITS <= 24 && format.width == Width::I64 {
-        return values.iter().map(|x| (x.to_f64() * x.to_f64() * format.factor()) as i64).sum::<i64>() as i128;
+/// Σ x² in units of 2^(2·`low`), for values that are multiples of 2^`low` and below 2^(low + 51).
+struct Squares<'a, T> {
+    values: &'a [T],
+    low: i32,
+}
+
+impl<T: Scalar> WithSimd for Squares<'_, T> {
+    type Output = i128;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> i128 {
+        let factor = power_of_two(-self.low);
+        let mut total = 0_i128;
+        let mut integers = [0_i64; 256];
+        for values in self.values.chunks(integers.len()) {
+            // First the conversions, which vectorise, then the multiplications, which do not.
+            for (m, x) in integers.iter_mut().zip(values) {
+                *m = integer_below_2_51(x.to_f64() * factor);
+            }
+            for &m in &integers[..values.len()] {
+                total += (m.unsigned_abs() as u128 * m.unsigned_abs() as u128) as i128;
+            }
+        }
+        total
     }
-    let unit = FixedPoint { exponent: value_exponent, width: Width::I128 };
-    values
-        .iter()
-        .map(|x| {
-            let m = unit.to_i128(x.to_f64()) as i64;
-            m as i128 * m as i128
-        })
-        .sum()
 }
 
 /// The inertia of `centroids`, [k, d], for points whose sums are `sums` and whose [`square_sum`] is `squares`.
@@ -101,16 +111,14 @@ fn add_weighted_square(total: &mut ExactSum, weight: Divisor<'_>, significand: i
 }
 
 /// [`kmeans_core::reference::mean_variance`], in parallel.
-pub(crate) fn mean_variance<T: Scalar>(points: &Points<'_, T>) -> f64 {
+pub(crate) fn mean_variance<T: Scalar>(arch: Arch, points: &Points<'_, T>) -> f64 {
     let (n, d) = (points.n(), points.d());
     let empty = || ClusterSums::unweighted(points, 1);
     let sums = points
         .blocks()
         .fold(empty, |mut sums, block| {
             let mut scratch = Vec::new();
-            for row in points.rows(block, &mut scratch).chunks_exact(d) {
-                sums.add(0, row, None, Sign::Plus);
-            }
+            arch.dispatch(AddAll { rows: points.rows(block, &mut scratch), d, sums: &mut sums });
             sums
         })
         .reduce(empty, |mut a, mut b| {
@@ -119,5 +127,23 @@ pub(crate) fn mean_variance<T: Scalar>(points: &Points<'_, T>) -> f64 {
         });
     let mut means = vec![0.0_f64; d];
     sums.mean(0, &mut means);
-    inertia(&square_sum(points, false), &sums, &means, d) / (n as f64 * d as f64)
+    inertia(&square_sum(arch, points, false), &sums, &means, d) / (n as f64 * d as f64)
+}
+
+/// Adds rows to the first cluster.
+struct AddAll<'a, T> {
+    rows: &'a [T],
+    d: usize,
+    sums: &'a mut ClusterSums,
+}
+
+impl<T: Scalar> WithSimd for AddAll<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for row in self.rows.chunks_exact(self.d) {
+            self.sums.add(0, row, None, Sign::Plus);
+        }
+    }
 }

@@ -3,12 +3,13 @@
 //! A pass labels each block of rows and, while the block is in cache, moves the rows that changed cluster from one sum
 //! to the other. Sums are exact integers, so neither the order of rows nor the split over threads can be seen in them.
 
+use std::ops::Range;
 use std::sync::Mutex;
 
 use kmeans_core::settings::{EmptyCluster, Iteration, Settings, Stop};
 use kmeans_core::{Scalar, distance};
 use ndarray::Array2;
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::assign::{Assigner, Scratch};
@@ -58,10 +59,10 @@ pub(crate) fn lloyd<T: Scalar>(
 ) -> Result<Outcome<T>, Error> {
     let (n, (k, d)) = (points.n(), start.dim());
     let threshold = match settings.stop {
-        Stop::RelativeTolerance(tolerance) => tolerance * mean_variance(points),
+        Stop::RelativeTolerance(tolerance) => tolerance * mean_variance(arch, points),
         _ => 0.0,
     };
-    let squares = square_sum(points, true);
+    let squares = square_sum(arch, points, true);
     let mut centroids: Vec<T> = start.iter().copied().collect();
     let mut state = State::new(arch, points, k);
     let mut drift = Drift::unknown();
@@ -98,7 +99,7 @@ pub(crate) fn lloyd<T: Scalar>(
                 _ => false,
             };
             centroids = updated;
-            drift = state.drift(&distances, &centroids);
+            drift = state.drift(&distances, &centroids, drift.tighten_next(history.len()));
         }
         history.push(record);
         match observe(history.len(), record) {
@@ -147,12 +148,10 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
         let partial = ClusterSums::bytes(points, k) <= PARTIAL_BYTES;
         let workers: Mutex<Vec<Worker<T>>> = Mutex::new(Vec::new());
         let take = || workers.lock().expect("no panic while locked").pop();
-        if !first {
-            self.before.copy_from_slice(&self.labels);
-        }
+        std::mem::swap(&mut self.before, &mut self.labels);
         let before = &self.before;
         let step = points.block_rows();
-        let work = |block: std::ops::Range<usize>, labels: &mut [u32], bounds: Option<Bounds<'_>>| {
+        let work = |block: Range<usize>, labels: &mut [u32], bounds: Option<Bounds<'_>>| {
             let mut worker = take().unwrap_or_else(|| Worker {
                 scratch: Scratch::new(),
                 sums: partial.then(|| ClusterSums::new(points, k)),
@@ -160,11 +159,18 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
             let mut buffer = std::mem::take(&mut worker.scratch.rows);
             let rows = points.rows(block.clone(), &mut buffer);
             match bounds {
-                Some(bounds) => assigner.relabel(rows, &mut worker.scratch, labels, (bounds, drift)),
+                Some(bounds) => {
+                    // Rows that are skipped keep their label.
+                    labels.copy_from_slice(&before[block.clone()]);
+                    assigner.relabel(rows, &mut worker.scratch, labels, (bounds, drift));
+                }
                 None => assigner.label(rows, &mut worker.scratch, labels),
             }
             let changed = match &mut worker.sums {
-                Some(sums) => move_rows(sums, points, rows, block, labels, (!first).then_some(before)),
+                Some(sums) => {
+                    let before = (!first).then(|| &before[block.clone()]);
+                    self.arch.dispatch(MoveRows { sums, points, rows, block, labels, before })
+                }
                 None if first => labels.len() as u64,
                 None => labels.iter().zip(&before[block]).filter(|(a, b)| a != b).count() as u64,
             };
@@ -225,7 +231,7 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
         new
     }
 
-    fn drift(&self, squared: &[f64], centroids: &[T]) -> Drift {
+    fn drift(&self, squared: &[f64], centroids: &[T], tighten: bool) -> Drift {
         if self.upper.is_empty() {
             return Drift::unknown();
         }
@@ -236,36 +242,50 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
         } else {
             vec![0.0; k]
         };
-        Drift::new(squared.iter().map(|&s| self.frame.distance(s)), half_gaps)
+        Drift::new(squared.iter().map(|&s| self.frame.distance(s)), half_gaps, tighten)
     }
 }
 
 /// Moves the rows of a block whose label changed from their old cluster's sums to the new one's; without old labels,
 /// adds all of them. Returns how many there were.
-fn move_rows<T: Scalar>(
-    sums: &mut ClusterSums,
-    points: &Points<'_, T>,
-    rows: &[T],
-    block: std::ops::Range<usize>,
-    labels: &[u32],
-    before: Option<&Vec<u32>>,
-) -> u64 {
-    let d = points.d();
-    let weight = |i: usize| points.weights().map(|w| w[block.start + i]);
-    let Some(before) = before else {
-        for (i, (row, &label)) in rows.chunks_exact(d).zip(labels).enumerate() {
-            sums.add(label as usize, row, weight(i), Sign::Plus);
+struct MoveRows<'a, 'p, T> {
+    sums: &'a mut ClusterSums,
+    points: &'a Points<'p, T>,
+    rows: &'a [T],
+    block: Range<usize>,
+    labels: &'a [u32],
+    before: Option<&'a [u32]>,
+}
+
+impl<T: Scalar> WithSimd for MoveRows<'_, '_, T> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> u64 {
+        let Self { sums, points, rows, block, labels, before } = self;
+        let d = points.d();
+        let weight = |i: usize| points.weights().map(|w| w[block.start + i]);
+        let Some(before) = before else {
+            for (i, (row, &label)) in rows.chunks_exact(d).zip(labels).enumerate() {
+                sums.add(label as usize, row, weight(i), Sign::Plus);
+            }
+            return labels.len() as u64;
+        };
+        let mut changed = 0;
+        for (at, (labels, before)) in labels.chunks(64).zip(before.chunks(64)).enumerate() {
+            // Sixty-four at a time: in most rounds most rows stay.
+            if labels == before {
+                continue;
+            }
+            for (i, (&to, &from)) in (at * 64..).zip(labels.iter().zip(before)) {
+                if to != from {
+                    let row = &rows[i * d..][..d];
+                    sums.add(from as usize, row, weight(i), Sign::Minus);
+                    sums.add(to as usize, row, weight(i), Sign::Plus);
+                    changed += 1;
+                }
+            }
         }
-        return labels.len() as u64;
-    };
-    let mut changed = 0;
-    for (i, (&to, &from)) in labels.iter().zip(&before[block.clone()]).enumerate() {
-        if to != from {
-            let row = &rows[i * d..][..d];
-            sums.add(from as usize, row, weight(i), Sign::Minus);
-            sums.add(to as usize, row, weight(i), Sign::Plus);
-            changed += 1;
-        }
+        changed
     }
-    changed
 }

@@ -116,7 +116,7 @@ impl<T: Scalar> Engine<T> for CpuEngine {
     fn inertia(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>, labels: &[u32]) -> f64 {
         let centroids_row_major: Vec<T> = centroids.iter().copied().collect();
         let sums = sums_of(points, centroids.nrows(), labels);
-        inertia::inertia(&inertia::square_sum(points, true), &sums, &centroids_row_major, points.d())
+        inertia::inertia(&inertia::square_sum(self.arch, points, true), &sums, &centroids_row_major, points.d())
     }
 
     fn transform(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>) -> Array2<f64> {

@@ -2,7 +2,7 @@
 
 use kmeans_core::Scalar;
 use kmeans_core::exact::{ExactSum, accumulate, carry, quotient, quotient_by_count};
-use kmeans_core::fixed::{FixedPoint, Width};
+use kmeans_core::fixed::{ExponentRange, FixedPoint, Width, ceil_log2};
 use kmeans_core::scalar::power_of_two;
 
 use crate::points::Points;
@@ -21,6 +21,8 @@ const CARRY_AFTER: u32 = 1 << 28;
 #[derive(Clone)]
 pub(crate) struct Sums {
     format: FixedPoint,
+    /// Whether every single value is below 2^51 in units of the format.
+    narrow: bool,
     columns: usize,
     values: Values,
 }
@@ -28,6 +30,12 @@ pub(crate) struct Sums {
 #[derive(Clone)]
 enum Values {
     I64(Vec<i64>),
+    /// Two 64-bit integers for each sum, high·2^`split` + low, so that conversions and additions vectorise. Per cluster
+    /// the high parts of all columns, then the low parts.
+    Pair {
+        parts: Vec<i64>,
+        split: i32,
+    },
     I128(Vec<i128>),
     /// `per` limbs for each sum; `pending` additions since they were carried.
     Limbs {
@@ -45,7 +53,25 @@ impl Sums {
             Width::I128 => Values::I128(vec![0; size]),
             Width::Limbs(per) => Values::Limbs { limbs: vec![0; size * per], per, pending: 0 },
         };
-        Self { format, columns, values }
+        Self { format, narrow: false, columns, values }
+    }
+
+    /// As [`new`](Self::new), for sums of up to `n` unweighted numbers of `range`, in the layout that is fastest to add to.
+    pub fn unweighted(range: ExponentRange, n: usize, k: usize, columns: usize) -> Self {
+        let format = FixedPoint::for_sums(range, n as u64);
+        let split = (63 - ceil_log2(n as u64)).min(50);
+        // Low parts stay below 2^(split − 1), high parts below 2^50, and the sums of n of either below 2^63.
+        let high = range.high.saturating_sub(range.low) - split;
+        let fits = high <= 50 && high + ceil_log2(n as u64) <= 62 && (-900..900).contains(&range.low);
+        if format.width == Width::I128 && split > 0 && fits {
+            return Self {
+                format,
+                narrow: false,
+                columns,
+                values: Values::Pair { parts: vec![0; 2 * k * columns], split },
+            };
+        }
+        Self { narrow: range.high.saturating_sub(range.low) <= 51, ..Self::new(format, k, columns) }
     }
 
     /// Adds `row` (times `weight`) to the sums of cluster `k`, or takes it away.
@@ -54,13 +80,17 @@ impl Sums {
         let format = self.format;
         let at = k * self.columns..(k + 1) * self.columns;
         match (&mut self.values, weight) {
-            (Values::I64(sums), None) => add_i64(&mut sums[at], row, format.factor(), sign),
+            (Values::I64(sums), None) => add_i64(&mut sums[at], row, self.narrow, format.factor(), sign),
             (Values::I64(sums), Some(w)) => {
                 for (sum, x) in sums[at].iter_mut().zip(row) {
                     // The product is one of the format's range, so it fits.
                     let value = format.product_to_i128(w, x.to_f64()) as i64;
                     *sum = sum.wrapping_add(if sign == Sign::Plus { value } else { -value });
                 }
+            }
+            (Values::Pair { parts, split }, _) => {
+                let (high, low) = parts[2 * at.start..2 * at.end].split_at_mut(self.columns);
+                add_pair(high, low, row, *split, format.factor(), sign);
             }
             (Values::I128(sums), _) => {
                 for (sum, x) in sums[at].iter_mut().zip(row) {
@@ -92,7 +122,9 @@ impl Sums {
     /// Adds another matrix of the same shape and format, and leaves that one zero.
     pub fn drain(&mut self, other: &mut Self) {
         match (&mut self.values, &mut other.values) {
-            (Values::I64(a), Values::I64(b)) => drain(a, b, i64::wrapping_add),
+            (Values::I64(a), Values::I64(b)) | (Values::Pair { parts: a, .. }, Values::Pair { parts: b, .. }) => {
+                drain(a, b, i64::wrapping_add);
+            }
             (Values::I128(a), Values::I128(b)) => drain(a, b, i128::wrapping_add),
             (Values::Limbs { limbs: a, per, pending }, Values::Limbs { limbs: b, pending: other, .. }) => {
                 a.chunks_exact_mut(*per).for_each(carry);
@@ -109,6 +141,9 @@ impl Sums {
         let at = k * self.columns..(k + 1) * self.columns;
         match (&mut self.values, &other.values) {
             (Values::I64(a), Values::I64(b)) => add_all(&mut a[at], b, i64::wrapping_add),
+            (Values::Pair { parts: a, .. }, Values::Pair { parts: b, .. }) => {
+                add_all(&mut a[2 * at.start..2 * at.end], b, i64::wrapping_add);
+            }
             (Values::I128(a), Values::I128(b)) => add_all(&mut a[at], b, i128::wrapping_add),
             (Values::Limbs { limbs: a, per, .. }, Values::Limbs { limbs: b, .. }) => {
                 let a = &mut a[at.start * *per..at.end * *per];
@@ -130,8 +165,9 @@ impl Sums {
                         .unwrap_or_else(|| quotient_by_count(sum as i128, exponent, count));
                 }
             }
-            (Values::I128(sums), Divisor::Count(count)) => {
-                for (o, &sum) in out.iter_mut().zip(&sums[at]) {
+            (Values::I128(_) | Values::Pair { .. }, Divisor::Count(count)) => {
+                for (j, o) in out.iter_mut().enumerate() {
+                    let sum = self.wide(k, j).expect("not in limbs");
                     *o = quick_quotient(sum as f64, exponent, count)
                         .unwrap_or_else(|| quotient_by_count(sum, exponent, count));
                 }
@@ -146,35 +182,48 @@ impl Sums {
         }
     }
 
+    /// The sum of cluster `k` in column `j` as one integer; `None` if it is held in limbs.
+    fn wide(&self, k: usize, j: usize) -> Option<i128> {
+        let at = k * self.columns + j;
+        match &self.values {
+            Values::I64(sums) => Some(sums[at] as i128),
+            Values::Pair { parts, split } => {
+                let at = 2 * k * self.columns + j;
+                Some(((parts[at] as i128) << split) + parts[at + self.columns] as i128)
+            }
+            Values::I128(sums) => Some(sums[at]),
+            Values::Limbs { .. } => None,
+        }
+    }
+
     /// The sum of cluster `k` in column `j` as limbs (see [`accumulate`]) with their base exponent, carried.
     pub fn limbs(&self, k: usize, j: usize) -> (Vec<i64>, i32) {
-        let at = k * self.columns + j;
         let limbs = match &self.values {
-            Values::I64(sums) => split(sums[at] as i128),
-            Values::I128(sums) => split(sums[at]),
             Values::Limbs { limbs, per, .. } => {
+                let at = k * self.columns + j;
                 let mut limbs = limbs[at * per..(at + 1) * per].to_vec();
                 carry(&mut limbs);
                 limbs
             }
+            _ => split(self.wide(k, j).expect("not in limbs")),
         };
         (limbs, self.format.exponent)
     }
 
-    /// Adds 2^`shift` · `c` · sum of cluster `k` in column `j` to `total`.
+    /// Adds `significand · 2^exponent` times the sum of cluster `k` in column `j` to `total`.
     pub fn add_scaled_to(&self, total: &mut ExactSum, k: usize, j: usize, (significand, exponent): (i64, i32)) {
-        let at = k * self.columns + j;
-        let exponent = exponent + self.format.exponent;
-        match &self.values {
-            Values::I64(sums) => total.add_integer(sums[at] as i128 * significand as i128, exponent),
-            Values::I128(sums) => {
-                let (high, low) = (sums[at] >> 64, sums[at] as u64);
+        match (self.wide(k, j), &self.values) {
+            (Some(sum), Values::I64(_)) => {
+                total.add_integer(sum * significand as i128, exponent + self.format.exponent);
+            }
+            (Some(sum), _) => {
+                let (high, low, exponent) = (sum >> 64, sum as u64, exponent + self.format.exponent);
                 total.add_integer(low as i128 * significand as i128, exponent);
                 total.add_integer(high * significand as i128, exponent + 64);
             }
-            Values::Limbs { .. } => {
+            (None, _) => {
                 let (limbs, base) = self.limbs(k, j);
-                total.add_scaled(&limbs, base, significand, exponent - self.format.exponent);
+                total.add_scaled(&limbs, base, significand, exponent);
             }
         }
     }
@@ -198,20 +247,40 @@ impl Divisor<'_> {
     }
 }
 
+/// Adding this to a number below 2^51 leaves its nearest integer in the low bits: a conversion that vectorises everywhere.
+const TO_INTEGER: f64 = (3_i64 << 51) as f64;
+
+/// The integer nearest to a number below 2^51 in magnitude.
 #[inline(always)]
-fn add_i64<T: Scalar>(sums: &mut [i64], row: &[T], factor: f64, sign: Sign) {
-    // Values of an I64 format are integers below 2^63 after scaling; below 2^51 an addition converts them, which
-    // vectorises everywhere.
-    const SHIFT: f64 = (3_i64 << 51) as f64;
+pub(crate) fn integer_below_2_51(value: f64) -> i64 {
+    (value + TO_INTEGER).to_bits().wrapping_sub(TO_INTEGER.to_bits()) as i64
+}
+
+#[inline(always)]
+fn add_i64<T: Scalar>(sums: &mut [i64], row: &[T], narrow: bool, factor: f64, sign: Sign) {
     let factor = if sign == Sign::Plus { factor } else { -factor };
-    for (sum, x) in sums.iter_mut().zip(row) {
+    if narrow {
+        for (sum, x) in sums.iter_mut().zip(row) {
+            *sum = sum.wrapping_add(integer_below_2_51(x.to_f64() * factor));
+        }
+    } else {
+        for (sum, x) in sums.iter_mut().zip(row) {
+            *sum = sum.wrapping_add((x.to_f64() * factor) as i64);
+        }
+    }
+}
+
+#[inline(always)]
+fn add_pair<T: Scalar>(high: &mut [i64], low: &mut [i64], row: &[T], split: i32, factor: f64, sign: Sign) {
+    let factor = if sign == Sign::Plus { factor } else { -factor };
+    let (down, up) = (power_of_two(-split), power_of_two(split));
+    for ((high, low), x) in high.iter_mut().zip(low).zip(row) {
+        // Every step is exact: a multiple of the unit, the nearest multiple of 2^split, and what is left.
         let scaled = x.to_f64() * factor;
-        let value = if T::DIGITS <= 24 && scaled.abs() < (1_i64 << 51) as f64 {
-            (scaled + SHIFT).to_bits().wrapping_sub(SHIFT.to_bits()) as i64
-        } else {
-            scaled as i64
-        };
-        *sum = sum.wrapping_add(value);
+        let rounded = (scaled * down + TO_INTEGER) - TO_INTEGER;
+        let rest = scaled - rounded * up;
+        *high = high.wrapping_add(integer_below_2_51(rounded));
+        *low = low.wrapping_add(integer_below_2_51(rest));
     }
 }
 
@@ -283,10 +352,13 @@ impl ClusterSums {
     }
 
     fn with_weights<T: Scalar>(points: &Points<'_, T>, k: usize, weighted: bool) -> Self {
-        let (n, range) = (points.n() as u64, points.range());
-        let coordinates = if weighted { range.product(points.weight_range()) } else { range };
+        let (n, d, range) = (points.n() as u64, points.d(), points.range());
         Self {
-            coordinates: Sums::new(FixedPoint::for_sums(coordinates, n), k, points.d()),
+            coordinates: if weighted {
+                Sums::new(FixedPoint::for_sums(range.product(points.weight_range()), n), k, d)
+            } else {
+                Sums::unweighted(range, points.n(), k, d)
+            },
             weights: weighted.then(|| Sums::new(FixedPoint::for_sums(points.weight_range(), n), k, 1)),
             counts: vec![0; k],
             members: weighted.then(|| vec![0; k]),
