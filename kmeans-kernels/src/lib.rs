@@ -22,7 +22,7 @@
 // The intrinsics of barriers, shuffles and votes are to be had by link name only.
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 // A build for one tier does not instantiate the bodies of the others.
-#![cfg_attr(all(target_arch = "nvptx64", feature = "ampere"), allow(unused_imports))]
+#![cfg_attr(any(feature = "ampere", feature = "hopper"), allow(unused_imports))]
 #![deny(clippy::undocumented_unsafe_blocks)]
 // A kernel takes its arrays and sizes one by one: pointers inside a struct would lose their address space.
 #![allow(clippy::too_many_arguments)]

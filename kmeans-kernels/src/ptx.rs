@@ -17,6 +17,9 @@ pub const PORTABLE: Tier = Tier { name: "portable", capability: (7, 5), text: in
 /// Kernels for GPUs from Ampere on: asynchronous copies and tensor cores.
 pub const AMPERE: Tier = Tier { name: "ampere", capability: (8, 0), text: include_str!("../ptx/ampere.ptx") };
 
+/// Kernels for Hopper: its own matrix instructions.
+pub const HOPPER: Tier = Tier { name: "hopper", capability: (9, 0), text: include_str!("../ptx/hopper.ptx") };
+
 impl Tier {
     /// A module with only the kernels that `keep` names: the driver compiles what it is given, and all kernels for all
     /// types take it over a second.
@@ -37,11 +40,11 @@ impl Tier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kmeans_core::launch::{AMPERE_KERNELS, KERNELS};
+    use kmeans_core::launch::{AMPERE_KERNELS, HOPPER_KERNELS, KERNELS};
 
     #[test]
     fn every_kernel_of_the_contract_can_be_taken_alone() {
-        let tiers = [(PORTABLE, KERNELS), (AMPERE, AMPERE_KERNELS)];
+        let tiers = [(PORTABLE, KERNELS), (AMPERE, AMPERE_KERNELS), (HOPPER, HOPPER_KERNELS)];
         for (tier, kernel) in tiers.iter().flat_map(|(tier, kernels)| kernels.iter().map(move |k| (tier, k))) {
             let first = kernel.types.first().map_or(kernel.name.to_string(), |t| format!("{}_{t}", kernel.name));
             let module = tier.module(|name| name == first);
@@ -53,7 +56,7 @@ mod tests {
 
     #[test]
     fn all_kernels_together_are_the_text() {
-        for tier in [PORTABLE, AMPERE] {
+        for tier in [PORTABLE, AMPERE, HOPPER] {
             assert_eq!(tier.module(|_| true), tier.text);
         }
     }

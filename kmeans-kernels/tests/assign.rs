@@ -81,7 +81,10 @@ fn filtered_gives_the_labels() {
     filtered::<half::bf16>();
 }
 
-fn mma<T: Half>() {
+/// Tensor cores, on norms that a kernel computes.
+type Tensor<T> = fn(In<T>, In<T>, In<f32>, In<f32>, In<u32>, Out<u32>, u64, u32, u32);
+
+fn tensor<T: Half>(kernel: &Kernel, geometry: impl Fn(u64) -> Geometry, body: Tensor<T>) {
     for (seed, case) in cases::<T>().into_iter().enumerate() {
         let Case { n, k, d, .. } = case;
         let emulator = Emulator::new(seed as u64);
@@ -100,8 +103,8 @@ fn mma<T: Half>() {
         let expected = c_norms.to_vec().into_iter().fold(0.0, f32::max);
         assert_eq!(largest.to_vec(), [expected.to_bits()]);
         let labels = emulator.uninitialised("labels", n as usize);
-        launch(&emulator, &contract::ASSIGN_MMA, contract::assign_mma(n), || {
-            assign::mma::mma(
+        launch(&emulator, kernel, geometry(n), || {
+            body(
                 points.input(),
                 centroids.input(),
                 x_norms.input(),
@@ -113,14 +116,20 @@ fn mma<T: Half>() {
                 d,
             );
         });
-        assert_eq!(labels.to_vec(), case.expected, "{} {}", contract::ASSIGN_MMA.name, case.what);
+        assert_eq!(labels.to_vec(), case.expected, "{} {}", kernel.name, case.what);
     }
 }
 
 #[test]
 fn tensor_cores_give_the_labels() {
-    mma::<half::f16>();
-    mma::<half::bf16>();
+    tensor::<half::f16>(&contract::ASSIGN_MMA, contract::assign_mma, assign::mma::mma);
+    tensor::<half::bf16>(&contract::ASSIGN_MMA, contract::assign_mma, assign::mma::mma);
+}
+
+#[test]
+fn tensor_cores_of_four_warps_give_the_labels() {
+    tensor::<half::f16>(&contract::ASSIGN_WGMMA, contract::assign_wgmma, assign::wgmma::wgmma);
+    tensor::<half::bf16>(&contract::ASSIGN_WGMMA, contract::assign_wgmma, assign::wgmma::wgmma);
 }
 
 type Matrix<T> = fn(In<T>, In<T>, Out<f64>, u64, u64, u32, u32);

@@ -1,11 +1,10 @@
 //! The emulator finds planted faults, and says where they are.
 
-use half::f16;
 use kmeans_core::launch::Geometry;
 use kmeans_kernels::device::emulated::{Emulator, Fault, FaultKind};
 use kmeans_kernels::device::{
-    Constants, In, Out, SharedMemory, ballot, block_index, block_size, commit_copies, multiply_tiles, shuffle_down,
-    shuffle_xor, sync_block, sync_warp, thread_index, wait_copies,
+    Constants, In, Out, SharedMemory, ballot, block_index, block_size, shuffle_down, shuffle_xor, sync_block,
+    sync_warp, thread_index,
 };
 
 const SEEDS: std::ops::Range<u64> = 0..20;
@@ -330,74 +329,6 @@ fn constant_memory_ends_where_the_host_filled_it() {
     emulator.fill_constants(&[1_u32; 31]);
     let fault = emulator.launch("planted", geometry(1, 32, 0), kernel).unwrap_err();
     assert_eq!((fault.thread, fault.kind), (31, FaultKind::Unwritten { memory: "constant memory", address: 124 }));
-}
-
-/// Each thread copies 16 bytes asynchronously, lets `wait` happen, and reads its own or a neighbour's.
-fn copies(neighbour: u32, wait: impl Fn()) -> impl Fn(In<u32>, Out<u32>) {
-    move |numbers, out| {
-        let cells = SharedMemory::new().array::<u32>(64);
-        if thread_index() < 16 {
-            cells.copy_async(thread_index() * 4, numbers, thread_index() as u64 * 4);
-            commit_copies();
-            wait();
-        }
-        out.set(i(), if thread_index() < 16 { cells.get((thread_index() ^ neighbour) * 4 + 3) } else { 0 });
-    }
-}
-
-#[test]
-fn an_asynchronous_copy_is_there_once_it_is_waited_for() {
-    let copied = clean(geometry(1, 32, 256), copies(0, wait_copies::<0>));
-    assert_eq!(copied[..16], (0..16).map(|i| i * 4 + 3).collect::<Vec<u32>>());
-    for wait in [|| {}, wait_copies::<1>] {
-        for fault in faults(geometry(1, 32, 256), copies(0, wait)) {
-            let address = fault.thread as u64 * 16 + 12;
-            assert_eq!(fault.kind, FaultKind::Unwritten { memory: "shared memory", address }, "{fault}");
-        }
-    }
-}
-
-#[test]
-fn an_asynchronous_copy_is_seen_by_others_only_after_a_barrier() {
-    for fault in faults(geometry(1, 32, 256), copies(1, wait_copies::<0>)) {
-        assert!(matches!(fault.kind, FaultKind::Race { .. } | FaultKind::Unwritten { .. }), "{fault}");
-    }
-}
-
-#[test]
-fn a_copy_from_between_two_multiples_of_16_bytes_is_found() {
-    let found = faults(geometry(1, 32, 512), |numbers, _| {
-        SharedMemory::new().array::<u32>(128).copy_async(thread_index() * 4, numbers, 2);
-    });
-    for fault in found {
-        assert_eq!(fault.kind, FaultKind::Misaligned { memory: "numbers", address: 8, size: 16 });
-        assert!(fault.to_string().contains("misaligned: 16 bytes at byte 8 of `numbers`"), "{fault}");
-    }
-}
-
-#[test]
-fn products_of_tiles_are_products() {
-    // A[r][c] = r + c/8, B[c][j] = c - j, C = 1000: small enough to be exact in every rounding.
-    let a = |row: u32, column: u32| f16::from_f32(row as f32 + column as f32 / 8.0);
-    let b = |row: u32, column: u32| f16::from_f32(row as f32 - column as f32);
-    let pack = |low: f16, high: f16| u32::from(high.to_bits()) << 16 | u32::from(low.to_bits());
-    let emulator = Emulator::new(5);
-    let out = emulator.uninitialised::<f32>("out", 128);
-    let kernel = || {
-        let (g, t) = (thread_index() / 4, thread_index() % 4 * 2);
-        let at = |row, column| pack(a(row, column), a(row, column + 1));
-        let rows = [at(g, t), at(g + 8, t), at(g, t + 8), at(g + 8, t + 8)];
-        let columns = [pack(b(t, g), b(t + 1, g)), pack(b(t + 8, g), b(t + 9, g))];
-        let result = multiply_tiles::<f16>(rows, columns, [1000.0; 4]);
-        for (place, value) in result.into_iter().enumerate() {
-            let (row, column) = (g + place as u32 / 2 * 8, t + place as u32 % 2);
-            out.output().set((row * 8 + column) as u64, value);
-        }
-    };
-    emulator.launch("clean", geometry(1, 32, 0), kernel).unwrap();
-    let expected: Vec<f32> =
-        (0..128).map(|i| 1000.0 + (0..16).map(|c| a(i / 8, c).to_f32() * b(c, i % 8).to_f32()).sum::<f32>()).collect();
-    assert_eq!(out.to_vec(), expected);
 }
 
 #[test]

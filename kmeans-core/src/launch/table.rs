@@ -189,6 +189,14 @@ pub const ASSIGN_MMA: Kernel = kernel(
     ],
 );
 
+/// The same on Hopper. Launch: [`assign_wgmma`].
+pub const ASSIGN_WGMMA: Kernel = Kernel { name: "assign_wgmma", block: 256, ..ASSIGN_MMA };
+
+/// 128 rows per block; two stages of 128 rows and 64 centroids, 128 bytes each.
+pub const fn assign_wgmma(n: u64) -> Geometry {
+    ASSIGN_WGMMA.blocks(n.div_ceil(128), 2 * (128 + 64) * 128)
+}
+
 /// 64 rows per block; two stages of two tiles of 64 rows by 40 elements of 16 bits.
 pub const fn assign_mma(n: u64) -> Geometry {
     ASSIGN_MMA.blocks(n.div_ceil(64), 2 * 2 * 64 * 40 * 2)
@@ -392,6 +400,9 @@ pub const fn pixel_sums(n: u64, k: u32) -> Geometry {
 
 /// The kernels of tier `ampere`, compute capability 8.0 and up.
 pub const AMPERE_KERNELS: &[Kernel] = &[ASSIGN_MMA];
+
+/// The kernels of tier `hopper`, compute capability 9.0.
+pub const HOPPER_KERNELS: &[Kernel] = &[ASSIGN_WGMMA];
 
 /// The kernels of tier `portable`, which every GPU runs.
 pub const KERNELS: &[Kernel] = &[

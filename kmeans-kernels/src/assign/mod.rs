@@ -6,8 +6,9 @@
 //! | [`tiled`] | both operands staged in shared memory, 16 rows against 16 centroids at a time |
 //! | [`filtered`] | `f32` arithmetic on tiles of 64 by 64; the rows it cannot decide for sure are settled by D |
 //! | [`mma`] | the same on tensor cores, for 16-bit points, with copies that run ahead (tier ampere) |
+//! | [`wgmma`] | four warps multiply together, straight from shared memory (tier hopper) |
 //!
-//! [`norms`] prepares what `mma` needs of the points and the centroids.
+//! [`norms`] prepares what `mma` and `wgmma` need of the points and the centroids.
 //!
 //! Every label is the lowest one with the least D, bit for bit as the reference has it.
 
@@ -15,5 +16,7 @@ pub mod direct;
 pub mod filtered;
 pub mod mma;
 pub mod norms;
+mod score;
 pub mod tiled;
 mod two;
+pub mod wgmma;

@@ -18,6 +18,7 @@
 //! | [`multiply_add`] | a·b + c in `f32`, rounded once | each thread | |
 //! | [`Shared::copy_async`], [`commit_copies`], [`wait_copies`] | 16 bytes from global to shared memory without waiting (tier ampere) | each thread waits for its own; a barrier shows them to others | other sizes |
 //! | [`multiply_tiles`] | a product of tiles on tensor cores (tier ampere): see [`Half`] | all 32 lanes | other shapes, other types |
+//! | [`Swizzled`], [`fence_tiles`], [`multiply_group`] | a product of tiles in shared memory on tensor cores (tier hopper) | all 128 threads of four warps that begin at a multiple of four | other shapes; products under way while the threads go on |
 //! | [`Constants`] | the 64 KiB that are read through the constant cache, filled by the host | each thread reads; fast where a warp reads one address | writing |
 //!
 //! A barrier must stand where every thread of the block passes: not in a branch, not in a loop that threads leave at
@@ -33,22 +34,25 @@ use kmeans_core::Scalar;
 pub mod emulated;
 #[cfg(target_arch = "nvptx64")]
 mod nvptx;
+mod swizzled;
+
+pub use swizzled::Swizzled;
 
 #[cfg(not(target_arch = "nvptx64"))]
 use emulated::primitives::half_to_single;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulated::primitives::{
-    Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, commit_copies, grid_rows,
-    grid_size, multiply_add, multiply_tiles, shuffle_down, shuffle_xor, sync_block, sync_warp, thread_index,
-    wait_copies,
+    Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, commit_copies, fence_tiles,
+    grid_rows, grid_size, multiply_add, multiply_group, multiply_tiles, shuffle_down, shuffle_xor, sync_block,
+    sync_warp, thread_index, wait_copies,
 };
 #[cfg(target_arch = "nvptx64")]
 use nvptx::half_to_single;
 #[cfg(target_arch = "nvptx64")]
 pub use nvptx::{
-    Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, commit_copies, grid_rows,
-    grid_size, multiply_add, multiply_tiles, shuffle_down, shuffle_xor, sync_block, sync_warp, thread_index,
-    wait_copies,
+    Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, commit_copies, fence_tiles,
+    grid_rows, grid_size, multiply_add, multiply_group, multiply_tiles, shuffle_down, shuffle_xor, sync_block,
+    sync_warp, thread_index, wait_copies,
 };
 
 /// Lanes of a warp.
@@ -178,8 +182,11 @@ impl Half for bf16 {
 /// Each entry instantiates the body for its list of types, the first of which is called `T` in the arguments. On the
 /// host it only checks that body and arguments agree: tests call the body through the emulator.
 ///
-/// The entries belong to the tier `portable`, or to the one named first: `in ampere: body(...); ...`.
+/// The entries belong to the tier `portable`, or to the one named first: `in ampere: body(...); ...`, `in hopper: ...`.
 macro_rules! entries {
+    (in hopper: $($rest:tt)*) => {
+        $crate::device::entries! { @all (feature = "hopper") $($rest)* }
+    };
     (in ampere: $($rest:tt)*) => {
         $crate::device::entries! { @all (feature = "ampere") $($rest)* }
     };
@@ -209,7 +216,7 @@ macro_rules! entries {
         };
     };
     ($($rest:tt)*) => {
-        $crate::device::entries! { @all (not(feature = "ampere")) $($rest)* }
+        $crate::device::entries! { @all (not(any(feature = "ampere", feature = "hopper"))) $($rest)* }
     };
 }
 pub(crate) use entries;

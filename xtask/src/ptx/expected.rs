@@ -8,33 +8,34 @@ use kmeans_core::launch::{Kernel, Kind, Type};
 use super::text::Module;
 
 /// The instructions counted, in the order of [`EXPECTED`].
-const COUNTED: [&str; 5] = ["bar.sync", "bar.warp.sync", "shfl.sync", "vote.sync", "mma"];
+const COUNTED: [&str; 6] = ["bar.sync", "bar.warp.sync", "shfl.sync", "vote.sync", "mma.sync", "wgmma.mma_async"];
 
 /// Kernels that have any of them, each with its counts. All others have none.
 ///
 /// A loop of shuffles over halves of n lanes is unrolled: log₂ n times, a 64-bit value counts twice.
 #[rustfmt::skip]
-const EXPECTED: &[(&str, [usize; 5])] = &[
-    // kernel                    barriers, of warps, shuffles, votes, matrix
-    ("distance_tiled",                [2, 0,  0, 0, 0]), // after loading, after use
-    ("distance_coalesced",            [2, 0,  0, 0, 0]),
-    ("argmin_tree",                   [8, 0,  0, 0, 0]), // 16 candidates halve four times, unrolled
-    ("argmin_shuffle",                [0, 0, 15, 0, 0]), // 32 lanes of label and distance
-    ("assign_tiled",                  [2, 0, 12, 0, 0]), // 16 lanes of label and distance
-    ("assign_filtered",               [2, 0, 96, 4, 0]), // four rows: 16 lanes of three numbers; to settle, label and D
-    ("assign_mma",                    [2, 0, 42, 2, 16]), // two halves: 4 lanes of three numbers; to settle, label and D
-    ("sum_per_block_narrow",          [3, 0,  0, 0, 0]), // after clearing, adding, flushing
-    ("sum_per_block_wide",            [3, 0,  0, 0, 0]),
-    ("count_histogram",               [3, 0,  0, 0, 0]),
-    ("count_changed",                 [0, 0,  0, 1, 0]),
-    ("scale_movement",                [1, 0,  0, 0, 0]),
-    ("transposed_transpose",          [2, 0,  0, 0, 0]),
-    ("transposed_assign",             [1, 0,  5, 1, 0]),
-    ("transposed_sums_narrow",        [3, 0,  0, 0, 0]),
-    ("transposed_sums_wide",          [3, 0,  0, 0, 0]),
-    ("transposed_reduce_changes",     [1, 0, 20, 0, 0]), // two reductions of 32 lanes, 64 bits
-    ("pixel_assign",                  [2, 0,  0, 0, 0]),
-    ("pixel_sums",                    [3, 0,  0, 0, 0]),
+const EXPECTED: &[(&str, [usize; 6])] = &[
+    // kernel                    barriers, of warps, shuffles, votes, matrix, of four warps
+    ("distance_tiled",                [2, 0,  0, 0, 0, 0]), // after loading, after use
+    ("distance_coalesced",            [2, 0,  0, 0, 0, 0]),
+    ("argmin_tree",                   [8, 0,  0, 0, 0, 0]), // 16 candidates halve four times, unrolled
+    ("argmin_shuffle",                [0, 0, 15, 0, 0, 0]), // 32 lanes of label and distance
+    ("assign_tiled",                  [2, 0, 12, 0, 0, 0]), // 16 lanes of label and distance
+    ("assign_filtered",               [2, 0, 96, 4, 0, 0]), // four rows: 16 lanes of three numbers; to settle, label and D
+    ("assign_mma",                    [2, 0, 42, 2, 16, 0]), // two halves: 4 lanes of three numbers; to settle, label and D
+    ("assign_wgmma",                  [2, 0, 42, 2, 0, 4]), // 64 columns, 16 at a time
+    ("sum_per_block_narrow",          [3, 0,  0, 0, 0, 0]), // after clearing, adding, flushing
+    ("sum_per_block_wide",            [3, 0,  0, 0, 0, 0]),
+    ("count_histogram",               [3, 0,  0, 0, 0, 0]),
+    ("count_changed",                 [0, 0,  0, 1, 0, 0]),
+    ("scale_movement",                [1, 0,  0, 0, 0, 0]),
+    ("transposed_transpose",          [2, 0,  0, 0, 0, 0]),
+    ("transposed_assign",             [1, 0,  5, 1, 0, 0]),
+    ("transposed_sums_narrow",        [3, 0,  0, 0, 0, 0]),
+    ("transposed_sums_wide",          [3, 0,  0, 0, 0, 0]),
+    ("transposed_reduce_changes",     [1, 0, 20, 0, 0, 0]), // two reductions of 32 lanes, 64 bits
+    ("pixel_assign",                  [2, 0,  0, 0, 0, 0]),
+    ("pixel_sums",                    [3, 0,  0, 0, 0, 0]),
 ];
 
 /// All differences between a module and what it should be.
@@ -53,7 +54,7 @@ pub fn differences(module: &Module, kernels: &[Kernel]) -> Vec<String> {
                 differences.push(format!("{name}: takes {found:?}, the launch contract says {parameters:?}"));
             }
             let counts = COUNTED.map(|prefix| compiled.count(prefix));
-            let expected = EXPECTED.iter().find(|(k, _)| *k == kernel.name).map_or([0; 5], |(_, counts)| *counts);
+            let expected = EXPECTED.iter().find(|(k, _)| *k == kernel.name).map_or([0; 6], |(_, counts)| *counts);
             if counts != expected {
                 differences.push(format!("{name}: {COUNTED:?} occur {counts:?} times, {expected:?} expected"));
             }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 use compile::Compiler;
-use kmeans_core::launch::{AMPERE_KERNELS, KERNELS, Kernel};
+use kmeans_core::launch::{AMPERE_KERNELS, HOPPER_KERNELS, KERNELS, Kernel};
 use text::Module;
 
 /// A class of GPUs that kernels are compiled for.
@@ -27,10 +27,11 @@ struct Tier {
     kernels: &'static [Kernel],
 }
 
-/// All tiers that have kernels of their own. `hopper` (`sm_90a`) joins with its first.
+/// All tiers.
 const TIERS: &[Tier] = &[
     Tier { name: "portable", cpu: "sm_75", feature: None, kernels: KERNELS },
     Tier { name: "ampere", cpu: "sm_80", feature: Some("ampere"), kernels: AMPERE_KERNELS },
+    Tier { name: "hopper", cpu: "sm_90a", feature: Some("hopper"), kernels: HOPPER_KERNELS },
 ];
 
 impl Tier {

@@ -46,6 +46,13 @@ pub enum FaultKind {
         /// The first such byte.
         address: u64,
     },
+    /// It let tensor cores read bytes that a thread wrote and did not fence.
+    Unfenced {
+        /// The first byte, in shared memory.
+        address: u64,
+        /// Who wrote it.
+        writer: u32,
+    },
     /// It reached bytes that another thread reached since the last barrier, and one of the two wrote.
     Race {
         /// The array.
@@ -90,6 +97,13 @@ impl fmt::Display for FaultKind {
             }
             Self::Unwritten { memory, address } => {
                 write!(f, "reads what nothing wrote: byte {address} of `{memory}`")
+            }
+            Self::Unfenced { address, writer } => {
+                write!(
+                    f,
+                    "unfenced: tensor cores read byte {address} of `shared memory`, which thread {writer} wrote"
+                )?;
+                f.write_str(" with no fence after")
             }
             Self::Race { memory, address, now, before, other, other_block } => {
                 let whose = if *other_block { " of another block" } else { "" };

@@ -44,7 +44,7 @@ pub(super) fn multiply(lanes: &[Operands], random: &Random) -> Vec<[f32; 4]> {
 }
 
 /// The sum of `terms`, each cut off below `bits` bits of the largest, the result cut off to `f32`.
-fn add(terms: &[f64], bits: i32) -> f32 {
+pub(super) fn add(terms: &[f64], bits: i32) -> f32 {
     let largest = terms.iter().fold(0.0_f64, |m, t| m.max(t.abs()));
     if largest == 0.0 || !largest.is_finite() {
         return terms.iter().sum::<f64>() as f32;

@@ -1,6 +1,6 @@
 //! Bytes with a shadow: who touched them last, and when.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -26,6 +26,8 @@ pub(super) struct Memory {
 struct Shadow {
     /// The interval of the last write, 0 for never.
     written: u32,
+    /// Which write of all that was.
+    write: u32,
     writes: Pair,
     reads: Pair,
 }
@@ -140,6 +142,14 @@ impl Memory {
         (address >> self.granule_shift) as usize..last as usize + 1
     }
 
+    /// The thread that last wrote some of the bytes after its last fence, if there is one; `fenced` has, per thread, the
+    /// number of writes before that fence.
+    pub(super) fn unfenced(&self, address: u64, size: u32, fenced: &[Cell<u32>]) -> Option<u32> {
+        let shadows = &self.shadows.borrow()[self.granules(address, size)];
+        let writer = |shadow: &Shadow| shadow.writes.0[0].thread;
+        shadows.iter().find(|s| s.write > fenced[writer(s) as usize].get()).map(|s| writer(s) as u32)
+    }
+
     /// Lets some bytes count as not written.
     pub(super) fn forget(&self, address: u64, size: u32) {
         for shadow in &mut self.shadows.borrow_mut()[self.granules(address, size)] {
@@ -171,6 +181,7 @@ impl Memory {
         let (block, launch) = (self.clock.block.get(), self.clock.launch.get());
         let oldest = if self.shared { block } else { launch };
         let oldest_write = if self.shared { block } else { 1 };
+        self.clock.writes.update(|w| w + u32::from(action != Action::Read));
         let mut shadows = self.shadows.borrow_mut();
         let granules = self.granules(address, size);
         for (position, shadow) in granules.clone().zip(&mut shadows[granules]) {
@@ -197,6 +208,7 @@ impl Memory {
             } else {
                 shadow.writes.note(by, block);
                 shadow.written = by.interval;
+                shadow.write = self.clock.writes.get();
             }
         }
         Ok(())

@@ -8,6 +8,7 @@
 //! - a read of memory that nothing wrote, or whose asynchronous copy nobody waited for,
 //! - a data race: two threads reach the same bytes, one of them writes, not both by atomics, and no barrier lies between
 //!   (between blocks nothing but the end of the kernel separates accesses),
+//! - a product of tiles whose bytes were written without the fence that tensor cores need,
 //! - a barrier, shuffle or vote that some thread does not reach, or reaches at another place in the code.
 //!
 //! ```
@@ -34,7 +35,8 @@
 //! | `memory` | bytes with a shadow: who touched them last, and when |
 //! | `schedule` | runs the threads of a block, lets them meet, names who is missing |
 //! | `thread` | the running thread: where it is, how it pauses |
-//! | `matrix` | products of tiles, with a tensor core's rounding |
+//! | `matrix` | products of a warp's tiles, with a tensor core's rounding |
+//! | `group` | products of tiles in shared memory by four warps, descriptors and swizzle included |
 //! | `primitives` | the functions and types that kernels see |
 //! | `fault` | what can go wrong, and how it reads |
 //!
@@ -42,6 +44,7 @@
 //! grid-wide barriers.
 
 mod fault;
+mod group;
 mod matrix;
 mod memory;
 pub(super) mod primitives;
@@ -76,12 +79,14 @@ struct Clock {
     launch: Cell<u32>,
     /// The first interval of the current block.
     block: Cell<u32>,
+    /// Writes so far, over all memory.
+    writes: Cell<u32>,
 }
 
 impl Emulator {
     /// A machine whose threads run in an order drawn from `seed`.
     pub fn new(seed: u64) -> Self {
-        let clock = Clock { now: Cell::new(1), launch: Cell::new(1), block: Cell::new(1) };
+        let clock = Clock { now: Cell::new(1), launch: Cell::new(1), block: Cell::new(1), writes: Cell::new(0) };
         let clock = Rc::new(clock);
         let constants = Memory::new("constant memory", launch::CONSTANT_BYTES as usize, 1, clock.clone());
         Self { random: schedule::Random::new(seed), clock, constants }

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::panic::Location;
 
 use super::super::{Atomic, Element, Half, lane};
+use super::group::GroupOperands;
 use super::matrix::Operands;
 use super::memory::{Action, Memory};
 use super::thread::{Answer, Meeting, Thread};
@@ -84,6 +85,21 @@ pub fn half_to_single(value: half::f16) -> f32 {
 pub fn multiply_tiles<T: Half>(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
     let decode = |bits: u16| T::from_raw(bits as u64).single();
     meet(Meeting::Multiply(Operands { a, b, c, decode })).map(f32::from_bits)
+}
+
+/// a·bᵀ + `sums` for four warps, tiles of 64 by 64 in shared memory: see [`Swizzled`](super::super::Swizzled).
+#[track_caller]
+pub fn multiply_group<T: Half>(a: u64, b: u64, sums: &mut [[f32; 4]; 8]) {
+    let place = Location::caller();
+    let decode = |bits: u16| T::from_raw(bits as u64).single();
+    Thread::with_current(|t| t.multiply_group(GroupOperands { a, b, decode }, sums, place));
+}
+
+/// Lets tensor cores see, after the next barrier, what this thread has written to shared memory.
+pub fn fence_tiles() {
+    Thread::with_current(|t| {
+        t.fence_tiles();
+    });
 }
 
 /// Makes a group of the copies that this thread has begun.
@@ -251,6 +267,11 @@ impl SharedMemory {
         Self::default()
     }
 
+    /// Leaves out bytes up to a multiple of `bytes`.
+    pub fn align(&mut self, bytes: u32) {
+        self.next = self.next.next_multiple_of(bytes);
+    }
+
     /// The next `len` elements, from a multiple of 16 bytes on.
     pub fn array<'a, T: Element>(&mut self, len: u32) -> Shared<'a, T> {
         let start = self.next.next_multiple_of(16);
@@ -298,6 +319,11 @@ impl<'a, T: Element> Shared<'a, T> {
         let to = self.start as u64 + to as u64 * T::SIZE as u64;
         let from = source.0.start.saturating_add(from.saturating_mul(T::SIZE as u64));
         Thread::with_current(|t| t.copy_async((source.0.memory, from), (to, end), place));
+    }
+
+    /// Its address in shared memory.
+    pub fn address(self) -> u32 {
+        self.start
     }
 
     /// The same bytes as elements of another type.

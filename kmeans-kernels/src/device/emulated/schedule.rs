@@ -10,6 +10,7 @@ use kmeans_core::launch::{MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS};
 
 use super::super::WARP;
 use super::fault::{Fault, FaultKind};
+use super::group::{self, Sums};
 use super::matrix::{self, Operands};
 use super::memory::Memory;
 use super::thread::{Answer, Block, Meeting, Pause, Thread};
@@ -69,6 +70,8 @@ pub(super) fn run_grid(
             constants,
             clock: clock.clone(),
             warp_intervals: vec![Cell::new(0); (threads / WARP) as usize],
+            fenced: vec![Cell::new(0); threads as usize],
+            sums: RefCell::new(vec![Sums::default(); threads as usize]),
         };
         Running::new(&block, body, random).run().map_err(|(thread, kind, place)| Fault {
             kernel,
@@ -150,45 +153,36 @@ impl<'a> Running<'a> {
                 panic::resume_unwind(payload)
             }
         };
-        self.meet_warp(thread / WARP as usize);
-        Ok(())
+        self.meet(thread)
     }
 
-    /// Completes a meeting of a warp if all its lanes are there.
-    fn meet_warp(&mut self, warp: usize) {
-        let lanes = warp * WARP as usize..(warp + 1) * WARP as usize;
-        let State::Waiting(first, place) = self.states[lanes.start] else { return };
+    /// Completes the meeting that `thread` came to, if all are there and it is not the block's.
+    fn meet(&mut self, thread: usize) -> Result<(), FaultAt> {
+        let State::Waiting(first, place) = self.states[thread] else { return Ok(()) };
+        let members = first.members(thread, self.states.len());
         let together = |&state: &State| match state {
             State::Waiting(meeting, other) => meeting.name() == first.name() && other == place,
             _ => false,
         };
-        if matches!(first, Meeting::Block) || !self.states[lanes.clone()].iter().all(together) {
-            return;
+        if matches!(first, Meeting::Block) || !self.states[members.clone()].iter().all(together) {
+            return Ok(());
         }
-        let meetings: Vec<Meeting> = self.states[lanes.clone()]
+        let meetings: Vec<Meeting> = self.states[members.clone()]
             .iter()
             .filter_map(|state| if let State::Waiting(meeting, _) = state { Some(*meeting) } else { None })
             .collect();
-        let votes = meetings.iter().rev().fold(0, |bits, m| bits << 1 | u32::from(matches!(m, Meeting::Vote(true))));
-        let operands: Vec<Operands> =
-            meetings.iter().filter_map(|m| if let Meeting::Multiply(o) = m { Some(*o) } else { None }).collect();
-        let products = if operands.is_empty() { Vec::new() } else { matrix::multiply(&operands, self.random) };
-        for (lane, thread) in lanes.enumerate() {
-            let answer = match meetings[lane] {
-                Meeting::Exchange { from, .. } => match meetings[from as usize] {
-                    Meeting::Exchange { value, .. } => [value as u32, (value >> 32) as u32, 0, 0],
-                    _ => unreachable!("all lanes meet for the same"),
-                },
-                Meeting::Vote(_) => [votes, 0, 0, 0],
-                Meeting::Multiply(_) => products[lane].map(f32::to_bits),
-                Meeting::Warp | Meeting::Block => [0; 4],
-            };
+        if let Meeting::MultiplyGroup(operands) = first {
+            group::multiply(operands, self.block, members.start, self.random)
+                .map_err(|kind| (members.start as u32, kind, place))?;
+        }
+        if matches!(first, Meeting::Warp) {
+            self.block.warp_intervals[thread / WARP as usize].update(|t| t + 1);
+        }
+        for (thread, answer) in members.zip(answers(&meetings, self.random)) {
             self.states[thread] = State::Ready(answer);
             self.ready.push(thread);
         }
-        if matches!(first, Meeting::Warp) {
-            self.block.warp_intervals[warp].update(|t| t + 1);
-        }
+        Ok(())
     }
 
     /// Lets all threads pass the barrier of the block if all are there, and says who is missing otherwise.
@@ -203,10 +197,7 @@ impl<'a> Running<'a> {
         let first = stuck.or_else(|| self.states.iter().position(|s| waiting(s).is_some()));
         let first = first.expect("a thread that waits");
         let (meeting, place) = waiting(&self.states[first]).expect("it waits");
-        let members = match stuck {
-            Some(thread) => thread / WARP as usize * WARP as usize..(thread / WARP as usize + 1) * WARP as usize,
-            None => 0..self.states.len(),
-        };
+        let members = meeting.members(first, self.states.len());
         let here = |state: &State| waiting(state).is_some_and(|(m, p)| m.name() == meeting.name() && p == place);
         let missing = members.clone().find(|&t| !here(&self.states[t]));
         if let Some(missing) = missing {
@@ -219,4 +210,22 @@ impl<'a> Running<'a> {
         self.ready.extend(members);
         Ok(())
     }
+}
+
+/// What the lanes of a warp get from what they bring to a meeting.
+fn answers(meetings: &[Meeting], random: &Random) -> Vec<Answer> {
+    let votes = meetings.iter().rev().fold(0, |bits, m| bits << 1 | u32::from(matches!(m, Meeting::Vote(true))));
+    let operands: Vec<Operands> =
+        meetings.iter().filter_map(|m| if let Meeting::Multiply(o) = m { Some(*o) } else { None }).collect();
+    let products = if operands.is_empty() { Vec::new() } else { matrix::multiply(&operands, random) };
+    let answer = |(lane, &meeting): (usize, &Meeting)| match meeting {
+        Meeting::Exchange { from, .. } => match meetings[from as usize] {
+            Meeting::Exchange { value, .. } => [value as u32, (value >> 32) as u32, 0, 0],
+            _ => unreachable!("all lanes meet for the same"),
+        },
+        Meeting::Vote(_) => [votes, 0, 0, 0],
+        Meeting::Multiply(_) => products[lane].map(f32::to_bits),
+        Meeting::Warp | Meeting::Block | Meeting::MultiplyGroup(_) => [0; 4],
+    };
+    meetings.iter().enumerate().map(answer).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::panic::Location;
 use std::ptr;
 use std::rc::Rc;
@@ -10,6 +11,7 @@ use corosensei::Yielder;
 
 use super::super::WARP;
 use super::fault::FaultKind;
+use super::group::{GroupOperands, Sums};
 use super::matrix::Operands;
 use super::memory::{Access, Action, Memory};
 use super::{Clock, Geometry};
@@ -23,6 +25,10 @@ pub(super) struct Block<'a> {
     pub(super) clock: Rc<Clock>,
     /// Warp barriers passed, per warp.
     pub(super) warp_intervals: Vec<Cell<u16>>,
+    /// Per thread, how many writes there had been when it last fenced its own for tensor cores.
+    pub(super) fenced: Vec<Cell<u32>>,
+    /// Per thread, its share of the sums of a product by four warps, while they meet.
+    pub(super) sums: RefCell<Vec<Sums>>,
 }
 
 /// Why a thread hands control back.
@@ -46,6 +52,8 @@ pub(super) enum Meeting {
     Vote(bool),
     /// Gives its share of two tiles and a sum to the warp, takes its share of the result.
     Multiply(Operands),
+    /// The same by four warps, with tiles in shared memory.
+    MultiplyGroup(GroupOperands),
 }
 
 /// What a meeting gives a thread.
@@ -59,7 +67,19 @@ impl Meeting {
             Meeting::Exchange { .. } => "shuffle",
             Meeting::Vote(_) => "vote",
             Meeting::Multiply(_) => "matrix product",
+            Meeting::MultiplyGroup(_) => "matrix product of four warps",
         }
+    }
+
+    /// The threads that must be there, for one of them, in a block of `threads`.
+    pub(super) fn members(self, thread: usize, threads: usize) -> Range<usize> {
+        let size = match self {
+            Meeting::Block => threads,
+            Meeting::MultiplyGroup(_) => 4 * WARP as usize,
+            _ => WARP as usize,
+        };
+        let start = thread / size * size;
+        start..(start + size).min(threads)
     }
 }
 
@@ -166,6 +186,18 @@ impl<'a> Thread<'a> {
             shared.store(to, 8, words[0]);
             shared.store(to + 8, 8, words[1]);
         }
+    }
+
+    /// Lets tensor cores see what this thread has written to shared memory.
+    pub(super) fn fence_tiles(&self) {
+        self.block.fenced[self.index as usize].set(self.block.clock.writes.get());
+    }
+
+    /// Takes part in a product of four warps.
+    pub(super) fn multiply_group(&self, operands: GroupOperands, sums: &mut Sums, place: &'static Location<'static>) {
+        self.block.sums.borrow_mut()[self.index as usize] = *sums;
+        self.meet(Meeting::MultiplyGroup(operands), place);
+        *sums = self.block.sums.borrow()[self.index as usize];
     }
 
     /// Checks and records an access before it is made.

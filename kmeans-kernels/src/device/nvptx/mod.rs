@@ -11,7 +11,7 @@ mod shared;
 use core::arch::asm;
 use core::arch::nvptx as arch;
 
-pub use matrix::multiply_tiles;
+pub use matrix::{fence_tiles, multiply_group, multiply_tiles};
 pub use memory::{Constants, In, Out};
 pub use shared::{Shared, SharedMemory, commit_copies, wait_copies};
 
@@ -166,4 +166,4 @@ fn shared_base() -> u32 {
     address
 }
 
-core::arch::global_asm!(".extern .shared .align 16 .b8 dynamic_shared[];");
+core::arch::global_asm!(".extern .shared .align 1024 .b8 dynamic_shared[];");

@@ -18,6 +18,12 @@ impl SharedMemory {
         Self { next: 0 }
     }
 
+    /// Leaves out bytes up to a multiple of `bytes`.
+    #[inline(always)]
+    pub fn align(&mut self, bytes: u32) {
+        self.next = self.next.next_multiple_of(bytes);
+    }
+
     /// The next `len` elements, from a multiple of 16 bytes on.
     #[inline(always)]
     pub fn array<'a, T: Element>(&mut self, len: u32) -> Shared<'a, T> {
@@ -92,6 +98,12 @@ impl<'a, T: Element> Shared<'a, T> {
             asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; cp.async.cg.shared.global [{}], [a], 16; }}",
                 in(reg64) source.address(from), in(reg32) address, options(nostack));
         }
+    }
+
+    /// Its address in shared memory.
+    #[inline(always)]
+    pub fn address(self) -> u32 {
+        self.start
     }
 
     /// The same bytes as elements of another type.
