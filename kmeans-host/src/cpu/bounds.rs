@@ -33,9 +33,22 @@ pub(crate) struct Drift {
     half_gaps: Vec<f32>,
     /// Whether measuring the distance to a row's own centroid first has paid lately.
     pub tighten: bool,
-    /// Rows for which it was measured, and rows that this decided.
+    /// Rows that were not decided by the bounds alone, rows for which the distance was measured, and rows that this
+    /// decided.
+    pub undecided: AtomicUsize,
     pub tried: AtomicUsize,
     pub decided: AtomicUsize,
+}
+
+/// What a round does about bounds. Keeping them costs time per row, which on data without structure nothing repays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pruning {
+    /// Not at all, for this many rounds.
+    Off(usize),
+    /// Evaluate every row and keep its bounds.
+    Establish,
+    /// Skip the rows that the bounds decide.
+    On,
 }
 
 impl Drift {
@@ -46,6 +59,7 @@ impl Drift {
             farthest: (0, 0.0, 0.0),
             half_gaps: Vec::new(),
             tighten: true,
+            undecided: AtomicUsize::new(0),
             tried: AtomicUsize::new(0),
             decided: AtomicUsize::new(0),
         }
@@ -69,6 +83,11 @@ impl Drift {
     pub fn tighten_next(&self, round: usize) -> bool {
         let (tried, decided) = (self.tried.load(Ordering::Relaxed), self.decided.load(Ordering::Relaxed));
         decided * 8 > tried || round.is_multiple_of(8)
+    }
+
+    /// Whether the bounds decided too few of n rows to be worth keeping.
+    pub fn is_useless(&self, n: usize) -> bool {
+        self.undecided.load(Ordering::Relaxed) > n - n / 8
     }
 
     /// Whether rows have labels from a round before.
@@ -101,5 +120,6 @@ impl Drift {
                 out.push(i as u32);
             }
         }
+        self.undecided.fetch_add(out.len(), Ordering::Relaxed);
     }
 }

@@ -57,9 +57,8 @@ impl Frame {
     /// Converts values of consecutive columns starting at column 0.
     #[inline(always)]
     pub fn convert<T: Scalar>(&self, row: &[T], out: &mut [f32]) {
-        if self.in_f32 {
-            let scale = power_of_two(self.exponent) as f32;
-            for ((o, x), c) in out.iter_mut().zip(row).zip(&self.center_f32) {
+        if let Some((center, scale)) = self.in_f32() {
+            for ((o, x), c) in out.iter_mut().zip(row).zip(center) {
                 *o = (x.to_f32() - c) * scale;
             }
         } else {
@@ -70,14 +69,10 @@ impl Frame {
         }
     }
 
-    /// Converts one value of column `j`.
+    /// Centre and scale, where conversion is one subtraction and one multiplication in `f32`.
     #[inline(always)]
-    pub fn convert_one<T: Scalar>(&self, x: T, j: usize) -> f32 {
-        if self.in_f32 {
-            (x.to_f32() - self.center_f32[j]) * power_of_two(self.exponent) as f32
-        } else {
-            ((x.to_f64() - self.center[j]) * power_of_two(self.exponent)) as f32
-        }
+    pub fn in_f32(&self) -> Option<(&[f32], f32)> {
+        self.in_f32.then(|| (&self.center_f32[..], power_of_two(self.exponent) as f32))
     }
 
     /// A squared distance of the original space, as a distance in this frame.

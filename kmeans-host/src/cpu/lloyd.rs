@@ -9,13 +9,14 @@ use std::sync::Mutex;
 use kmeans_core::settings::{EmptyCluster, Iteration, Settings, Stop};
 use kmeans_core::{Scalar, distance};
 use ndarray::Array2;
-use pulp::{Arch, Simd, WithSimd};
+use pulp::Arch;
 use rayon::prelude::*;
 
 use super::assign::{Assigner, Scratch};
-use super::bounds::{Bounds, Drift};
+use super::bounds::{Bounds, Drift, Pruning};
 use super::frame::Frame;
 use super::inertia::{inertia, mean_variance, square_sum};
+use super::move_rows::MoveRows;
 use super::sums::{ClusterSums, Sign};
 use super::{empty, sums_by_cluster};
 use crate::Error;
@@ -41,6 +42,9 @@ struct State<'a, 'p, T> {
     lower: Vec<f32>,
     sums: ClusterSums,
     first: bool,
+    pruning: Pruning,
+    /// Rounds to wait before bounds are tried again.
+    patience: usize,
 }
 
 /// Buffers of a thread, kept for the next block that a thread works on.
@@ -99,6 +103,7 @@ pub(crate) fn lloyd<T: Scalar>(
                 _ => false,
             };
             centroids = updated;
+            state.plan_next(&drift);
             drift = state.drift(&distances, &centroids, drift.tighten_next(history.len()));
         }
         history.push(record);
@@ -110,6 +115,10 @@ pub(crate) fn lloyd<T: Scalar>(
     }
 
     if !current {
+        if state.pruning == Pruning::Establish {
+            // Nobody will use bounds made in the last pass.
+            state.pruning = Pruning::Off(1);
+        }
         // The last update moved the centroids: the labels returned belong to where they are now.
         state.assign(&centroids, &drift);
     }
@@ -137,7 +146,24 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
             lower: vec![0.0; pruned],
             sums: ClusterSums::new(points, k),
             first: true,
+            // In the first round or two centroids jump too far for bounds to hold.
+            pruning: if pruned > 0 { Pruning::Off(1) } else { Pruning::Off(usize::MAX) },
+            patience: 1,
         }
+    }
+
+    /// What the next round does about bounds, after a round that ran with `drift`.
+    fn plan_next(&mut self, drift: &Drift) {
+        self.pruning = match self.pruning {
+            Pruning::Off(1) => Pruning::Establish,
+            Pruning::Off(rounds) => Pruning::Off(rounds - 1),
+            Pruning::Establish => Pruning::On,
+            Pruning::On if drift.is_useless(self.points.n()) => {
+                self.patience *= 2;
+                Pruning::Off(self.patience)
+            }
+            Pruning::On => Pruning::On,
+        };
     }
 
     /// One pass: labels, bounds and sums for `centroids`. Returns the number of labels that changed.
@@ -169,7 +195,8 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
             let changed = match &mut worker.sums {
                 Some(sums) => {
                     let before = (!first).then(|| &before[block.clone()]);
-                    self.arch.dispatch(MoveRows { sums, points, rows, block, labels, before })
+                    let weights = points.weights().map(|w| &w[block]);
+                    self.arch.dispatch(MoveRows { sums, rows, weights, labels, before })
                 }
                 None if first => labels.len() as u64,
                 None => labels.iter().zip(&before[block]).filter(|(a, b)| a != b).count() as u64,
@@ -179,7 +206,7 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
             changed
         };
         let blocks = points.blocks().zip(self.labels.par_chunks_mut(step));
-        let changed: u64 = if self.upper.is_empty() {
+        let changed: u64 = if let Pruning::Off(_) = self.pruning {
             blocks.map(|(block, labels)| work(block, labels, None)).sum()
         } else {
             let bounds = self.upper.par_chunks_mut(step).zip(self.lower.par_chunks_mut(step));
@@ -232,7 +259,7 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
     }
 
     fn drift(&self, squared: &[f64], centroids: &[T], tighten: bool) -> Drift {
-        if self.upper.is_empty() {
+        if self.pruning != Pruning::On {
             return Drift::unknown();
         }
         let k = squared.len();
@@ -243,49 +270,5 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
             vec![0.0; k]
         };
         Drift::new(squared.iter().map(|&s| self.frame.distance(s)), half_gaps, tighten)
-    }
-}
-
-/// Moves the rows of a block whose label changed from their old cluster's sums to the new one's; without old labels,
-/// adds all of them. Returns how many there were.
-struct MoveRows<'a, 'p, T> {
-    sums: &'a mut ClusterSums,
-    points: &'a Points<'p, T>,
-    rows: &'a [T],
-    block: Range<usize>,
-    labels: &'a [u32],
-    before: Option<&'a [u32]>,
-}
-
-impl<T: Scalar> WithSimd for MoveRows<'_, '_, T> {
-    type Output = u64;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> u64 {
-        let Self { sums, points, rows, block, labels, before } = self;
-        let d = points.d();
-        let weight = |i: usize| points.weights().map(|w| w[block.start + i]);
-        let Some(before) = before else {
-            for (i, (row, &label)) in rows.chunks_exact(d).zip(labels).enumerate() {
-                sums.add(label as usize, row, weight(i), Sign::Plus);
-            }
-            return labels.len() as u64;
-        };
-        let mut changed = 0;
-        for (at, (labels, before)) in labels.chunks(64).zip(before.chunks(64)).enumerate() {
-            // Sixty-four at a time: in most rounds most rows stay.
-            if labels == before {
-                continue;
-            }
-            for (i, (&to, &from)) in (at * 64..).zip(labels.iter().zip(before)) {
-                if to != from {
-                    let row = &rows[i * d..][..d];
-                    sums.add(from as usize, row, weight(i), Sign::Minus);
-                    sums.add(to as usize, row, weight(i), Sign::Plus);
-                    changed += 1;
-                }
-            }
-        }
-        changed
     }
 }

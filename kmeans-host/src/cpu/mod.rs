@@ -7,6 +7,7 @@ mod filter;
 mod frame;
 mod inertia;
 mod lloyd;
+mod move_rows;
 mod seeding;
 mod several;
 mod small;

@@ -98,10 +98,10 @@ impl Broadcast {
     #[inline(always)]
     pub fn lowest<T: Scalar>(&self, arch: Arch, frame: &Frame, panels: &Panels, rows: &[T], group: &mut Group) {
         let largest = match self.d {
-            1 => load::<T, 1>(frame, rows, group),
-            2 => load::<T, 2>(frame, rows, group),
-            3 => load::<T, 3>(frame, rows, group),
-            _ => load::<T, 4>(frame, rows, group),
+            1 => arch.dispatch(Load::<T, 1> { frame, rows, columns: &mut group.columns }),
+            2 => arch.dispatch(Load::<T, 2> { frame, rows, columns: &mut group.columns }),
+            3 => arch.dispatch(Load::<T, 3> { frame, rows, columns: &mut group.columns }),
+            _ => arch.dispatch(Load::<T, 4> { frame, rows, columns: &mut group.columns }),
         };
         group.rho = panels.rho(largest);
         if !(group.rho <= FAR_POINT) {
@@ -166,26 +166,48 @@ impl<const D: usize> WithSimd for Scores<'_, D> {
 }
 
 /// Writes coordinates by column; returns the largest sum of squares.
-#[inline(always)]
-fn load<T: Scalar, const D: usize>(frame: &Frame, rows: &[T], group: &mut Group) -> f32 {
-    let rows = rows.as_chunks::<D>().0;
-    for (i, row) in rows.iter().enumerate() {
-        for j in 0..D {
-            group.columns[j][i] = frame.convert_one(row[j], j);
+struct Load<'a, T, const D: usize> {
+    frame: &'a Frame,
+    rows: &'a [T],
+    columns: &'a mut [[f32; GROUP_ROWS]; MAX_COLUMNS],
+}
+
+impl<T: Scalar, const D: usize> WithSimd for Load<'_, T, D> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f32 {
+        let Self { frame, rows, columns } = self;
+        let rows = &rows.as_chunks::<D>().0[..(rows.len() / D).min(GROUP_ROWS)];
+        if let Some((center, scale)) = frame.in_f32() {
+            let center: [f32; D] = center.try_into().expect("d values");
+            for i in 0..rows.len() {
+                for j in 0..D {
+                    columns[j][i] = (rows[i][j].to_f32() - center[j]) * scale;
+                }
+            }
+        } else {
+            for (i, row) in rows.iter().enumerate() {
+                let mut y = [0.0; D];
+                frame.convert(row, &mut y);
+                for j in 0..D {
+                    columns[j][i] = y[j];
+                }
+            }
         }
-    }
-    let mut squares = [0.0_f32; GROUP_ROWS];
-    for column in &mut group.columns[..D] {
-        column[rows.len()..].fill(0.0);
-        for (s, y) in squares.iter_mut().zip(column) {
-            *s += *y * *y;
+        let mut squares = [0.0_f32; GROUP_ROWS];
+        for column in &mut columns[..D] {
+            column[rows.len()..].fill(0.0);
+            for (s, y) in squares.iter_mut().zip(column) {
+                *s += *y * *y;
+            }
         }
-    }
-    let mut largest = [0.0_f32; 16];
-    for chunk in squares.as_chunks::<16>().0 {
-        for (l, s) in largest.iter_mut().zip(chunk) {
-            *l = if *s > *l { *s } else { *l };
+        let mut largest = [0.0_f32; 16];
+        for chunk in squares.as_chunks::<16>().0 {
+            for (l, s) in largest.iter_mut().zip(chunk) {
+                *l = if *s > *l { *s } else { *l };
+            }
         }
+        largest.into_iter().fold(0.0, f32::max)
     }
-    largest.into_iter().fold(0.0, f32::max)
 }

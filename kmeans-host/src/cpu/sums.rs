@@ -14,6 +14,9 @@ pub(crate) enum Sign {
     Minus,
 }
 
+/// Values that [`Sums::move_lot`] converts at a time.
+pub(crate) const LOT: usize = 512;
+
 /// Limbs must be carried before they can have taken this many additions.
 const CARRY_AFTER: u32 = 1 << 28;
 
@@ -116,6 +119,37 @@ impl Sums {
                     }
                 }
             }
+        }
+    }
+
+    /// Whether [`move_lot`](Self::move_lot) can add rows of this format.
+    pub fn takes_lots(&self) -> bool {
+        let fast = matches!(self.values, Values::Pair { .. }) || matches!(self.values, Values::I64(_)) && self.narrow;
+        fast && self.columns <= LOT
+    }
+
+    /// Adds `rows`, at most [`LOT`] values, to the clusters `to` and takes them from the clusters `from`: each value is
+    /// converted once, and all conversions are made before any addition, so that they vectorise.
+    #[inline(always)]
+    pub fn move_lot<T: Scalar>(&mut self, rows: &[T], to: &[u32], from: Option<&[u32]>) {
+        let (mut high, mut low) = ([0_i64; LOT], [0_i64; LOT]);
+        let (d, factor) = (self.columns, self.format.factor());
+        match &mut self.values {
+            Values::I64(sums) => {
+                for (integer, x) in high.iter_mut().zip(rows) {
+                    *integer = integer_below_2_51(x.to_f64() * factor);
+                }
+                scatter(sums, d, 0, d, &high, to, from);
+            }
+            Values::Pair { parts, split } => {
+                let (down, up) = (power_of_two(-*split), power_of_two(*split));
+                for ((high, low), x) in high.iter_mut().zip(&mut low).zip(rows) {
+                    (*high, *low) = pair(x.to_f64() * factor, down, up);
+                }
+                scatter(parts, 2 * d, 0, d, &high, to, from);
+                scatter(parts, 2 * d, d, d, &low, to, from);
+            }
+            _ => unreachable!("only after takes_lots"),
         }
     }
 
@@ -275,12 +309,33 @@ fn add_pair<T: Scalar>(high: &mut [i64], low: &mut [i64], row: &[T], split: i32,
     let factor = if sign == Sign::Plus { factor } else { -factor };
     let (down, up) = (power_of_two(-split), power_of_two(split));
     for ((high, low), x) in high.iter_mut().zip(low).zip(row) {
-        // Every step is exact: a multiple of the unit, the nearest multiple of 2^split, and what is left.
-        let scaled = x.to_f64() * factor;
-        let rounded = (scaled * down + TO_INTEGER) - TO_INTEGER;
-        let rest = scaled - rounded * up;
-        *high = high.wrapping_add(integer_below_2_51(rounded));
-        *low = low.wrapping_add(integer_below_2_51(rest));
+        let (h, l) = pair(x.to_f64() * factor, down, up);
+        *high = high.wrapping_add(h);
+        *low = low.wrapping_add(l);
+    }
+}
+
+/// An integer below 2^(50 + split) as high·2^split + low; `down` and `up` are 2^∓split.
+#[inline(always)]
+fn pair(integer: f64, down: f64, up: f64) -> (i64, i64) {
+    // Every step is exact: the nearest multiple of 2^split, and what is left.
+    let high = (integer * down + TO_INTEGER) - TO_INTEGER;
+    (integer_below_2_51(high), integer_below_2_51(integer - high * up))
+}
+
+/// Adds row r of `values`, [·, d], at `offset` in row `to[r]` of `sums`, [·, stride], and takes it from row `from[r]`.
+#[inline(always)]
+fn scatter(sums: &mut [i64], stride: usize, offset: usize, d: usize, values: &[i64], to: &[u32], from: Option<&[u32]>) {
+    let at = |k: u32| k as usize * stride + offset;
+    for (r, (&to, row)) in to.iter().zip(values.chunks_exact(d)).enumerate() {
+        for (sum, v) in sums[at(to)..][..d].iter_mut().zip(row) {
+            *sum = sum.wrapping_add(*v);
+        }
+        if let Some(from) = from {
+            for (sum, v) in sums[at(from[r])..][..d].iter_mut().zip(row) {
+                *sum = sum.wrapping_sub(*v);
+            }
+        }
     }
 }
 
@@ -387,6 +442,23 @@ impl ClusterSums {
                 members[k] = members[k].wrapping_add(one);
             }
         }
+    }
+
+    /// [`Sums::move_lot`], and the counts.
+    #[inline(always)]
+    pub fn move_lot<T: Scalar>(&mut self, rows: &[T], to: &[u32], from: Option<&[u32]>) {
+        self.coordinates.move_lot(rows, to, from);
+        for &k in to {
+            self.counts[k as usize] = self.counts[k as usize].wrapping_add(1);
+        }
+        for &k in from.into_iter().flatten() {
+            self.counts[k as usize] = self.counts[k as usize].wrapping_sub(1);
+        }
+    }
+
+    /// Whether rows can be moved by [`move_lot`](Self::move_lot).
+    pub fn takes_lots(&self) -> bool {
+        self.weights.is_none() && self.coordinates.takes_lots()
     }
 
     /// Adds `other` and leaves it zero.
