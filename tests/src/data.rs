@@ -67,6 +67,8 @@ pub enum Kind {
     Outlier,
     /// All rows equal.
     Equal,
+    /// Nothing but zeros, some of them negative.
+    Zero,
     /// Every column rises with the row.
     Sorted,
     /// Separate round clusters.
@@ -74,7 +76,7 @@ pub enum Kind {
 }
 
 /// Every kind.
-pub const KINDS: [Kind; 11] = [
+pub const KINDS: [Kind; 12] = [
     Kind::Uniform,
     Kind::Grid,
     Kind::Duplicated,
@@ -84,6 +86,7 @@ pub const KINDS: [Kind; 11] = [
     Kind::Subnormal,
     Kind::Outlier,
     Kind::Equal,
+    Kind::Zero,
     Kind::Sorted,
     Kind::Blobs,
 ];
@@ -125,6 +128,7 @@ pub fn points<T: Element>(kind: Kind, n: usize, d: usize, seed: u64) -> Array2<T
             by_value(&mut |i, _| if i == row { 1e30 } else { numbers.normal() })
         }
         Kind::Equal => by_value(&mut |_, j| 0.1 + j as f64),
+        Kind::Zero => by_value(&mut |_, _| if numbers.below(2) == 0 { 0.0 } else { -0.0 }),
         Kind::Sorted => by_value(&mut |i, j| 0.37 * i as f64 + j as f64),
         Kind::Blobs => blobs(n, d, 1 + n.min(60) / 5, seed).0,
     }

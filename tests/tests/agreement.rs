@@ -3,7 +3,7 @@
 use kmeans_core::settings::Settings;
 use kmeans_core::{distance, reference};
 use kmeans_host::{Element, EmptyCluster, Init, Stop, bf16, f16};
-use kmeans_tests::compare::{Job, assert_close, assert_same, assert_same_fit, bits, packed, with_threads};
+use kmeans_tests::compare::{Job, assert_same, assert_same_fit, bits, packed, with_threads};
 use kmeans_tests::data::{self, KINDS, Kind, Numbers, Weighting, store};
 use kmeans_tests::layout::{LAYOUTS, Layout, with_layout};
 use kmeans_tests::proptest_config;
@@ -136,7 +136,7 @@ fn check_as<T: Element>(case: &Case) {
     let new_labels = reference::assign(packed(&new_points), case.d, &expected.centroids);
     let inertia = reference::inertia(packed(&new_points), case.d, None, &expected.centroids, &new_labels);
     assert_same("predicted labels", &fitted.predict(&new_points).unwrap().to_vec(), &new_labels);
-    assert_close(fitted.score(&new_points).unwrap(), -inertia, 1e-12);
+    assert_eq!(fitted.score(&new_points).unwrap(), -inertia, "score");
     let distances = fitted.transform(&new_points).unwrap();
     let by_definition = Array2::from_shape_fn((case.n, case.k), |(i, c)| {
         distance(&new_points.row(i).to_vec(), &expected.centroids[c * case.d..][..case.d]).sqrt()
