@@ -38,6 +38,12 @@ impl ExponentRange {
         self.low > self.high
     }
 
+    /// Bits from the lowest to the highest, 0 for no numbers but zero.
+    #[inline]
+    pub fn span(self) -> i32 {
+        if self.is_zero() { 0 } else { self.high - self.low }
+    }
+
     /// The range that covers both.
     #[inline]
     pub fn union(self, other: Self) -> Self {
@@ -79,7 +85,7 @@ impl FixedPoint {
         if range.is_zero() {
             return Self { exponent: 0, width: Width::I64 };
         }
-        let bits = range.high - range.low + ceil_log2(terms);
+        let bits = range.span() + ceil_log2(terms);
         let width = match bits {
             // The conversion multiplies by 2^−low in f64, so that factor must be a normal number.
             ..=63 if (-1022..=1022).contains(&range.low) => Width::I64,

@@ -35,6 +35,30 @@ const EXPONENT: Argument = value("exponent", Type::I32);
 /// Words of a sum: 1 narrow, 2 wide, else limbs.
 const WORDS: Argument = value("words", Type::U32);
 
+// The points before a fit.
+
+/// What exponents are counted from in the results of [`RANGE_EXPONENTS`].
+pub const EXPONENT_BIAS: i32 = 4096;
+
+/// The range of exponents of `len` values, and the first that is not finite; the host has set the results to zero. Launch:
+/// [`range_exponents`].
+pub const RANGE_EXPONENTS: Kernel = kernel(
+    "range_exponents",
+    POINT_TYPES,
+    256,
+    &[
+        input("values", Type::T, "[len]"),
+        output("range", Type::U32, "[2]"),
+        output("faulty", Type::U64, "[1]"),
+        value("len", Type::U64),
+    ],
+);
+
+/// Blocks share the values.
+pub const fn range_exponents(len: u64) -> Geometry {
+    RANGE_EXPONENTS.blocks(at_most(len.div_ceil(1024), 2048) as u64, 0)
+}
+
 // Random labels.
 
 /// Random labels. Launch: `thread_each(n)`.
@@ -128,6 +152,14 @@ impl Iterator for ConstantParts {
         Some(part)
     }
 }
+
+/// D of every row to its own centroid. Launch: `thread_each(n)`.
+pub const DISTANCE_OWN: Kernel = kernel(
+    "distance_own",
+    POINT_TYPES,
+    256,
+    &[POINTS, CENTROIDS, LABELS_IN, output("distances", Type::F64, "[n]"), N, D],
+);
 
 const ARGMIN: Kernel = kernel("", &[], 256, &[DISTANCES_IN, LABELS_OUT, FIRST, ROWS, K]);
 /// Labels from distances. Launch: `thread_each(rows)`.
@@ -233,6 +265,19 @@ const SUM_PER_BLOCK: Kernel = kernel("", POINT_TYPES, 256, &[POINTS, LABELS_IN, 
 pub const SUM_PER_BLOCK_NARROW: Kernel = Kernel { name: "sum_per_block_narrow", ..SUM_PER_BLOCK };
 /// Adds to sums. Launch: [`sum_per_block`] with two words.
 pub const SUM_PER_BLOCK_WIDE: Kernel = Kernel { name: "sum_per_block_wide", ..SUM_PER_BLOCK };
+
+const SUM_WEIGHTED: Kernel = kernel(
+    "",
+    POINT_TYPES,
+    256,
+    &[POINTS, input("weights", Type::F64, "[n]"), LABELS_IN, SUMS_OUT, EXPONENT, WORDS, N, D],
+);
+/// Adds points times weights to sums. Launch: [`sum_per_element`].
+pub const SUM_WEIGHTED_NARROW: Kernel = Kernel { name: "sum_weighted_narrow", ..SUM_WEIGHTED };
+/// Adds points times weights to sums. Launch: [`sum_per_element`].
+pub const SUM_WEIGHTED_WIDE: Kernel = Kernel { name: "sum_weighted_wide", ..SUM_WEIGHTED };
+/// Adds points times weights to sums, at most 2³¹ points before the limbs are carried. Launch: [`sum_per_element`].
+pub const SUM_WEIGHTED_LIMBS: Kernel = Kernel { name: "sum_weighted_limbs", ..SUM_WEIGHTED };
 
 /// 16 rows and 16 columns per block.
 pub const fn sum_per_element(n: u64, d: u32) -> Geometry {
@@ -406,11 +451,13 @@ pub const HOPPER_KERNELS: &[Kernel] = &[ASSIGN_WGMMA];
 
 /// The kernels of tier `portable`, which every GPU runs.
 pub const KERNELS: &[Kernel] = &[
+    RANGE_EXPONENTS,
     LABELS_RANDOM,
     DISTANCE_DIRECT,
     DISTANCE_CONSTANT,
     DISTANCE_TILED,
     DISTANCE_COALESCED,
+    DISTANCE_OWN,
     ARGMIN_SERIAL,
     ARGMIN_TREE,
     ARGMIN_SHUFFLE,
@@ -422,6 +469,9 @@ pub const KERNELS: &[Kernel] = &[
     SUM_PER_ELEMENT_NARROW,
     SUM_PER_ELEMENT_WIDE,
     SUM_PER_ELEMENT_LIMBS,
+    SUM_WEIGHTED_NARROW,
+    SUM_WEIGHTED_WIDE,
+    SUM_WEIGHTED_LIMBS,
     SUM_PER_BLOCK_NARROW,
     SUM_PER_BLOCK_WIDE,
     COUNT_GLOBAL,

@@ -17,7 +17,7 @@ use crate::points::Points;
 pub(crate) fn square_sum<T: Scalar>(arch: Arch, points: &Points<'_, T>, weighted: bool) -> ExactSum {
     let weights = points.weights().filter(|_| weighted);
     let range = points.range();
-    let narrow = weights.is_none() && (-900..900).contains(&range.low) && range.high - range.low <= 51;
+    let narrow = weights.is_none() && (-900..900).contains(&range.low) && range.span() <= 51;
     points
         .blocks()
         .fold(ExactSum::new, |mut sum, block| {

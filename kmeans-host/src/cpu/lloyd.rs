@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
+use kmeans_core::exact::ExactSum;
 use kmeans_core::settings::{EmptyCluster, Iteration, Settings, Stop};
 use kmeans_core::{Scalar, distance};
 use ndarray::Array2;
@@ -16,6 +17,7 @@ use super::assign::{Assigner, Scratch};
 use super::bounds::{Bounds, Drift, Pruning};
 use super::frame::Frame;
 use super::inertia::{inertia, mean_variance, square_sum};
+use super::line::{Line, Segments};
 use super::move_rows::MoveRows;
 use super::sums::{ClusterSums, Sign};
 use super::{empty, sums_by_cluster};
@@ -45,6 +47,9 @@ struct State<'a, 'p, T> {
     pruning: Pruning,
     /// Rounds to wait before bounds are tried again.
     patience: usize,
+    /// For one column: the points in order, while that can be used, and the clusters of the round before.
+    line: Option<(Line, Option<Segments>)>,
+    empty: EmptyCluster,
 }
 
 /// Buffers of a thread, kept for the next block that a thread works on.
@@ -68,7 +73,7 @@ pub(crate) fn lloyd<T: Scalar>(
     };
     let squares = square_sum(arch, points, true);
     let mut centroids: Vec<T> = start.iter().copied().collect();
-    let mut state = State::new(arch, points, k);
+    let mut state = State::new(arch, points, k, settings);
     let mut drift = Drift::unknown();
     let mut history = Vec::new();
     let (mut converged, mut current, mut finish) = (false, false, false);
@@ -77,7 +82,7 @@ pub(crate) fn lloyd<T: Scalar>(
         let first = state.first;
         let changed = state.assign(&centroids, &drift);
         let mut record = Iteration {
-            inertia: inertia(&squares, &state.sums, &centroids, d),
+            inertia: state.inertia(&squares, &centroids),
             movement: 0.0,
             labels_changed: if first { n as u64 } else { changed },
         };
@@ -122,10 +127,12 @@ pub(crate) fn lloyd<T: Scalar>(
         // The last update moved the centroids: the labels returned belong to where they are now.
         state.assign(&centroids, &drift);
     }
+    let inertia = state.inertia(&squares, &centroids);
+    let (labels, counts) = state.into_labels();
     Ok(Outcome {
-        inertia: inertia(&squares, &state.sums, &centroids, d),
-        labels: state.labels,
-        counts: state.sums.counts,
+        inertia,
+        labels,
+        counts,
         centroids: Array2::from_shape_vec((k, d), centroids).expect("k·d values"),
         converged,
         history,
@@ -133,8 +140,9 @@ pub(crate) fn lloyd<T: Scalar>(
 }
 
 impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
-    fn new(arch: Arch, points: &'a Points<'p, T>, k: usize) -> Self {
+    fn new(arch: Arch, points: &'a Points<'p, T>, k: usize, settings: &Settings) -> Self {
         let (n, d) = (points.n(), points.d());
+        let line = Line::new(points, k, settings.max_iter).map(|line| (line, None));
         let pruned = if k * d >= PRUNE_FROM { n } else { 0 };
         Self {
             points,
@@ -149,11 +157,16 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
             // In the first round or two centroids jump too far for bounds to hold.
             pruning: if pruned > 0 { Pruning::Off(1) } else { Pruning::Off(usize::MAX) },
             patience: 1,
+            line,
+            empty: settings.empty,
         }
     }
 
     /// What the next round does about bounds, after a round that ran with `drift`.
     fn plan_next(&mut self, drift: &Drift) {
+        if self.line.is_some() {
+            return;
+        }
         self.pruning = match self.pruning {
             Pruning::Off(1) => Pruning::Establish,
             Pruning::Off(rounds) => Pruning::Off(rounds - 1),
@@ -168,6 +181,31 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
 
     /// One pass: labels, bounds and sums for `centroids`. Returns the number of labels that changed.
     fn assign(&mut self, centroids: &[T], drift: &Drift) -> u64 {
+        self.assign_on_line(centroids).unwrap_or_else(|| self.assign_blocks(centroids, drift))
+    }
+
+    /// As [`assign`](Self::assign), for points in order; `None`, and never again, where that cannot go on.
+    fn assign_on_line(&mut self, centroids: &[T]) -> Option<u64> {
+        let (line, before) = self.line.as_mut()?;
+        let now = line.segments(centroids);
+        let k = centroids.len();
+        if let Some(now) = now.filter(|now| self.empty == EmptyCluster::Keep || !now.counts(k).contains(&0)) {
+            let changed = before.as_ref().map_or(self.points.n() as u64, |before| now.changed(before));
+            *before = Some(now);
+            self.first = false;
+            return Some(changed);
+        }
+        // Empty clusters take points over row by row: go on with labels, from where the last round ended.
+        let (line, before) = self.line.take().expect("looked at above");
+        if let Some(before) = before {
+            line.labels(&before, &mut self.labels);
+            sums_by_cluster::move_rows(&mut self.sums, self.points, &self.labels, None);
+        }
+        None
+    }
+
+    /// One pass over all blocks of rows.
+    fn assign_blocks(&mut self, centroids: &[T], drift: &Drift) -> u64 {
         let (points, d, first) = (self.points, self.points.d(), self.first);
         let k = centroids.len() / d;
         let assigner = Assigner::new(self.arch, &self.frame, centroids, d);
@@ -226,8 +264,28 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
         changed
     }
 
+    /// The inertia of the last pass.
+    fn inertia(&self, squares: &ExactSum, centroids: &[T]) -> f64 {
+        match &self.line {
+            Some((line, Some(segments))) => line.inertia(segments, centroids, squares),
+            _ => inertia(squares, &self.sums, centroids, self.points.d()),
+        }
+    }
+
+    /// Labels and counts of the last pass.
+    fn into_labels(mut self) -> (Vec<u32>, Vec<u64>) {
+        if let Some((line, Some(segments))) = &self.line {
+            line.labels(segments, &mut self.labels);
+            return (self.labels, segments.counts(self.sums.counts.len()));
+        }
+        (self.labels, self.sums.counts)
+    }
+
     /// Applies the policy to empty clusters. Returns by how much that changes the number of changed labels.
     fn fill_empty_clusters(&mut self, centroids: &[T], policy: EmptyCluster, iteration: usize) -> Result<i64, Error> {
+        if self.line.is_some() {
+            return Ok(0);
+        }
         let Some(cluster) = self.sums.members().iter().position(|&m| m == 0) else { return Ok(0) };
         match policy {
             EmptyCluster::Error => return Err(Error::EmptyCluster { cluster, iteration }),
@@ -252,6 +310,9 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
 
     /// The means; a cluster without points of positive weight keeps its centroid.
     fn means(&self, old: &[T]) -> Vec<T> {
+        if let Some((line, Some(segments))) = &self.line {
+            return line.means(segments, old);
+        }
         let (d, sums) = (self.points.d(), &self.sums);
         let mut new = old.to_vec();
         new.par_chunks_exact_mut(d).with_min_len(1 + (1 << 12) / d).enumerate().for_each(|(k, c)| sums.mean(k, c));

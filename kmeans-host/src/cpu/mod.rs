@@ -6,6 +6,7 @@ mod empty;
 mod filter;
 mod frame;
 mod inertia;
+mod line;
 mod lloyd;
 mod move_rows;
 mod seeding;

@@ -64,7 +64,7 @@ impl Sums {
         let format = FixedPoint::for_sums(range, n as u64);
         let split = (63 - ceil_log2(n as u64)).min(50);
         // Low parts stay below 2^(split − 1), high parts below 2^50, and the sums of n of either below 2^63.
-        let high = range.high.saturating_sub(range.low) - split;
+        let high = range.span() - split;
         let fits = high <= 50 && high + ceil_log2(n as u64) <= 62 && (-900..900).contains(&range.low);
         if format.width == Width::I128 && split > 0 && fits {
             return Self {
@@ -74,7 +74,7 @@ impl Sums {
                 values: Values::Pair { parts: vec![0; 2 * k * columns], split },
             };
         }
-        Self { narrow: range.high.saturating_sub(range.low) <= 51, ..Self::new(format, k, columns) }
+        Self { narrow: range.span() <= 51, ..Self::new(format, k, columns) }
     }
 
     /// Adds `row` (times `weight`) to the sums of cluster `k`, or takes it away.
