@@ -26,6 +26,8 @@ pub struct Outcome<T> {
     pub inertia: f64,
     /// A stop rule ended the rounds.
     pub converged: bool,
+    /// The observer ended them.
+    pub finished: bool,
     /// One entry per round.
     pub history: Vec<Iteration>,
 }

@@ -162,6 +162,6 @@ impl<T: Element> FittedKMeans<T> {
         if points.ncols() != expected {
             return Err(Error::DimensionMismatch { expected, found: points.ncols() });
         }
-        Points::new(points, weights)
+        Points::to_label(points, weights)
     }
 }

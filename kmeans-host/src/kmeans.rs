@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use kmeans_core::rng::Random;
-use kmeans_core::seeding;
+use kmeans_core::seeding as rows_of;
 use kmeans_core::settings::{EmptyCluster, Settings, Stop};
 use ndarray::{Array2, ArrayBase, ArrayView2, Axis, Data, Ix1, Ix2};
 
-use crate::engine::{Engine, Outcome};
+use crate::engine::{Engine, OnSeeding, Outcome};
 use crate::fitted::FittedKMeans;
 use crate::points::Points;
 use crate::progress::{Control, Observer, Progress};
@@ -162,13 +162,21 @@ impl KMeans {
     ) -> Result<FittedKMeans<T>, Error> {
         self.check(view.dim())?;
         let engine = engine_for::<T>(self.device)?;
-        let points = Points::new(view, weights)?;
+        let points = Points::to_fit(view, weights)?;
         let starts = if self.init.is_random() { self.n_init } else { 1 };
         let mut best: Option<Outcome<T>> = None;
         for restart in 0..starts {
-            let outcome = self.run(engine.as_ref(), &points, restart)?;
+            let outcome = match self.run(engine.as_ref(), &points, restart) {
+                // The observer said to finish while a later start was being seeded: there is a model to return.
+                Err(Stopped::WhileSeeding(Control::Finish)) if best.is_some() => break,
+                outcome => outcome?,
+            };
+            let finished = outcome.finished;
             if best.as_ref().is_none_or(|b| outcome.inertia < b.inertia) {
                 best = Some(outcome);
+            }
+            if finished {
+                break;
             }
         }
         let best = best.expect("n_init was checked to be at least 1");
@@ -214,14 +222,22 @@ impl KMeans {
         engine: &dyn Engine<T>,
         points: &Points<'_, T>,
         restart: usize,
-    ) -> Result<Outcome<T>, Error> {
+    ) -> Result<Outcome<T>, Stopped> {
         let report = |progress: Progress| self.observer.as_ref().map_or(Control::Continue, |o| (o.0)(&progress));
         let random = Random::new(self.seed, restart as u32);
-        let start =
-            self.start(engine, points, &random, &|done, total| report(Progress::Seeding { restart, done, total }))?;
-        engine.lloyd(points, start, &self.settings, &mut |iteration, record| {
+        let mut answer = Control::Continue;
+        let start = self.start(engine, points, &random, &mut |done, total| {
+            answer = report(Progress::Seeding { restart, done, total });
+            answer
+        });
+        let start = match start {
+            Err(Error::Cancelled { .. }) => return Err(Stopped::WhileSeeding(answer)),
+            start => start?,
+        };
+        let outcome = engine.lloyd(points, start, &self.settings, &mut |iteration, record| {
             report(Progress::Iteration { restart, iteration, max_iter: self.settings.max_iter, record })
-        })
+        });
+        Ok(outcome?)
     }
 
     fn start<T: Element>(
@@ -229,19 +245,41 @@ impl KMeans {
         engine: &dyn Engine<T>,
         points: &Points<'_, T>,
         random: &Random,
-        seeding: &(dyn Fn(usize, usize) -> Control + Sync),
+        seeding: OnSeeding<'_>,
     ) -> Result<Array2<T>, Error> {
         let (n, k) = (points.n(), self.k);
         let rows = match &self.init {
             Init::FirstK => (0..k).collect(),
-            Init::EvenlySpaced => seeding::evenly_spaced(n, k),
-            Init::RandomPoints => seeding::random_rows(n, k, random),
+            Init::EvenlySpaced => rows_of::evenly_spaced(n, k),
+            Init::RandomPoints => rows_of::random_rows(n, k, random),
             Init::RandomLabels => return Ok(engine.random_label_start(points, k, random)),
-            Init::KMeansPlusPlus => engine.plus_plus(points, k, random, &mut |done, total| seeding(done, total))?,
-            Init::KMeansParallel => engine.parallel(points, k, random, &mut |done, total| seeding(done, total))?,
+            Init::KMeansPlusPlus => engine.plus_plus(points, k, random, seeding)?,
+            Init::KMeansParallel => engine.parallel(points, k, random, seeding)?,
             Init::Centroids(centroids) => return given_centroids(centroids),
         };
         Ok(points.view().select(Axis(0), &rows))
+    }
+}
+
+/// Why a start gave no outcome.
+enum Stopped {
+    /// The observer gave this answer before there were centroids.
+    WhileSeeding(Control),
+    Failed(Error),
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Stopped> for Error {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::WhileSeeding(_) => Self::Cancelled { iterations: 0 },
+            Stopped::Failed(error) => error,
+        }
     }
 }
 

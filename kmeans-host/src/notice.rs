@@ -25,7 +25,8 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotConverged { iterations } => {
-                write!(f, "stopped after {iterations} iterations before converging: raise max_iter or the tolerance")
+                let s = if *iterations == 1 { "" } else { "s" };
+                write!(f, "ended after {iterations} iteration{s}, before a stop rule was met: allow more to converge")
             }
             Self::EmptyClusters { k, non_empty } => {
                 write!(f, "{non_empty} of {k} clusters have points: there may be fewer than {k} distinct points")

@@ -25,7 +25,24 @@ pub struct Points<'a, T> {
 }
 
 impl<'a, T: Scalar> Points<'a, T> {
-    /// Checks `view` and `weights`.
+    /// Points to fit: checks `view` and `weights`, and that squares are in range.
+    pub fn to_fit(view: ArrayView2<'a, T>, weights: Option<Vec<f64>>) -> Result<Self, Error> {
+        let points = Self::to_label(view, weights)?;
+        if !points.range.is_zero() && points.range.high <= SMALLEST_EXPONENT {
+            let largest = view.iter().map(|v| v.to_f64().abs()).fold(0.0, f64::max);
+            return Err(Error::ValuesTooSmall { largest, limit: power_of_two(SMALLEST_EXPONENT) });
+        }
+        Ok(points)
+    }
+
+    /// Points to compare with given centroids: as [`to_fit`](Self::to_fit), but they may all be tiny.
+    pub fn to_label(view: ArrayView2<'a, T>, weights: Option<Vec<f64>>) -> Result<Self, Error> {
+        let points = Self::new(view, weights)?;
+        points.check_not_too_large()?;
+        Ok(points)
+    }
+
+    /// Points of any magnitude, such as some of those that were checked before.
     pub fn new(view: ArrayView2<'a, T>, weights: Option<Vec<f64>>) -> Result<Self, Error> {
         let (n, d) = view.dim();
         if d == 0 {
@@ -34,7 +51,6 @@ impl<'a, T: Scalar> Points<'a, T> {
         let weight_range = check_weights(weights.as_deref(), n)?;
         let mut points = Self { view, weights, range: ExponentRange::ZERO, weight_range };
         points.range = points.scan()?;
-        points.check_magnitude()?;
         Ok(points)
     }
 
@@ -119,7 +135,7 @@ impl<'a, T: Scalar> Points<'a, T> {
         unreachable!("a block with a value that is not finite was found above")
     }
 
-    fn check_magnitude(&self) -> Result<(), Error> {
+    fn check_not_too_large(&self) -> Result<(), Error> {
         if self.range.is_zero() {
             return Ok(());
         }
@@ -134,10 +150,6 @@ impl<'a, T: Scalar> Points<'a, T> {
                 .map(|(at, v)| (at, v.to_f64()))
                 .fold(((0, 0), 0.0_f64), |best, (at, v)| if v.abs() > best.1.abs() { (at, v) } else { best });
             return Err(Error::ValuesTooLarge { row, column, value, limit: power_of_two(high) });
-        }
-        if self.range.high <= SMALLEST_EXPONENT {
-            let largest = self.view.iter().map(|v| v.to_f64().abs()).fold(0.0, f64::max);
-            return Err(Error::ValuesTooSmall { largest, limit: power_of_two(SMALLEST_EXPONENT) });
         }
         Ok(())
     }

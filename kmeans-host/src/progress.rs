@@ -36,7 +36,8 @@ pub enum Progress {
 pub enum Control {
     /// Go on.
     Continue,
-    /// End here and return the model as it is, not converged. While seeding there is no model yet: as `Cancel`.
+    /// End here, make no further start, and return the best model so far, not converged. While the first start is being
+    /// seeded there is no model yet: as `Cancel`.
     Finish,
     /// End with [`Error::Cancelled`](crate::Error::Cancelled).
     Cancel,

@@ -135,6 +135,7 @@ pub(crate) fn lloyd<T: Scalar>(
         counts,
         centroids: Array2::from_shape_vec((k, d), centroids).expect("k·d values"),
         converged,
+        finished: finish,
         history,
     })
 }

@@ -200,12 +200,15 @@ pub(crate) fn parallel<T: Scalar>(
             .reduce(|| 0.0, f64::max);
         candidates.extend(selected);
     }
+    // Reducing the candidates is the end of the last round.
+    let rounds = seeding::PARALLEL_ROUNDS as usize;
+    let reducing: OnSeeding<'_> = &mut |_, _| observe(rounds, rounds);
     let masses = masses(points, &owner, candidates.len());
     let mut result = Ok(Vec::new());
     let rows = seeding::reduce(&candidates, n, k, random, |k, trials| {
         let chosen: Array2<T> = points.view().select(Axis(0), &candidates);
         let picked = Points::new(chosen.view(), Some(masses))
-            .and_then(|chosen| plus_plus(arch, &chosen, k, trials, random, Purpose::Reduce, observe));
+            .and_then(|chosen| plus_plus(arch, &chosen, k, trials, random, Purpose::Reduce, reducing));
         result = picked;
         result.as_ref().map_or_else(|_| Vec::new(), Clone::clone)
     });
