@@ -7,6 +7,7 @@
 //!
 //! | folder | operation |
 //! |---|---|
+//! | [`range`] | exponents of the points, and whether all are finite |
 //! | [`labels`] | random labels to start from |
 //! | [`distance`], [`argmin`] | assignment in two steps, through a matrix of distances |
 //! | [`assign`] | assignment in one step |
@@ -36,6 +37,7 @@ pub mod labels;
 pub mod pixels;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod ptx;
+pub mod range;
 pub mod scale;
 pub mod transposed;
 pub mod update;

@@ -62,7 +62,7 @@ fn multiply<T: Half>(points: Shared<T>, row: u32, centroids: Shared<T>, sums: &m
     }
 }
 
-/// The label of every row; 64 rows per block, 16 per warp. `x_norms` and `c_norms` are squared norms, [n] and [k],
+/// The label of every row; 64 rows per block, 16 per warp. `x_norms` and `c_norms` are squared norms, `[n]` and `[k]`,
 /// `largest` the bits of the largest of `c_norms` ([`norms`](super::norms)).
 #[inline(always)]
 pub fn mma<T: Half>(

@@ -2,7 +2,7 @@
 
 use crate::device::{self, In, Number, Out, block_index, block_size, thread_index};
 
-/// Writes the squared norm of every row, [rows], rounded to `f32`, and raises `largest[0]` to the bits of the largest:
+/// Writes the squared norm of every row, `[rows]`, rounded to `f32`, and raises `largest[0]` to the bits of the largest:
 /// non-negative floats are ordered as their bits are.
 #[inline(always)]
 pub fn norms<T: Number>(matrix: In<T>, norms: Out<f32>, largest: Out<u32>, rows: u64, d: u32) {

@@ -77,6 +77,12 @@ pub trait Element: Copy + 'static {
 /// An [`Element`] that the memory system can add to: an integer of 4 or 8 bytes.
 pub trait Atomic: Element {}
 
+/// An unsigned [`Atomic`], whose order is that of its bits.
+pub trait Unsigned: Atomic {}
+
+impl Unsigned for u32 {}
+impl Unsigned for u64 {}
+
 /// An element type of points and centroids that kernels are compiled for.
 pub trait Number: Scalar + Element {
     /// The value as `f32`; never rounds but for `f64`.

@@ -10,12 +10,15 @@
 //! The matrix is [rows, k] for `rows` rows from row `first` on, so that it need not hold all rows at once. [`argmin`]
 //! takes the labels from it. [`assign`] needs no matrix.
 //!
+//! [`own`] computes each row's D to the centroid of its own label.
+//!
 //! [`argmin`]: crate::argmin
 //! [`assign`]: crate::assign
 
 pub mod coalesced;
 pub mod constant;
 pub mod direct;
+pub mod own;
 pub mod tiled;
 
 use crate::device::{In, Number, Shared};

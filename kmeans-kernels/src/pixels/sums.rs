@@ -10,7 +10,7 @@ use crate::device::{
 /// Red, green, blue and the count.
 const CELLS: u32 = COLOURS + 1;
 
-/// Adds to `sums`, [k, 3], and `counts`, [k]. Blocks share the pixels in x, and windows of clusters in y.
+/// Adds to `sums`, [k, 3], and `counts`, `[k]`. Blocks share the pixels in x, and windows of clusters in y.
 ///
 /// A block's cells have 32 bits: the launch gives it fewer than 2²⁴ pixels.
 #[inline(always)]

@@ -3,7 +3,7 @@
 use crate::device::{self, In, Number, Out, block_size, sync_block, thread_index};
 use crate::distance::between;
 
-/// `total[0]` = the sum over clusters, in their order, of D(new, old); `moved` is [k], one D each. One block.
+/// `total[0]` = the sum over clusters, in their order, of D(new, old); `moved` is `[k]`, one D each. One block.
 #[inline(always)]
 pub fn movement<T: Number>(centroids: In<T>, old: In<T>, moved: Out<f64>, total: Out<f64>, k: u32, d: u32) {
     let mut cluster = thread_index();

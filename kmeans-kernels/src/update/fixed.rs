@@ -51,6 +51,8 @@ pub trait Format: Copy {
     fn words(self) -> u32;
     /// Adds `value` to the sum that starts at word `at`.
     fn add(self, sums: impl Words, at: u64, value: f64);
+    /// Adds a·b, exactly, to the sum that starts at word `at`.
+    fn add_product(self, sums: impl Words, at: u64, a: f64, b: f64);
     /// Adds a sum, given word by word, to the sum that starts at word `at`.
     fn merge(self, sums: impl Words, at: u64, word: impl Fn(u32) -> u64);
 }
@@ -59,12 +61,13 @@ pub trait Format: Copy {
 #[derive(Clone, Copy)]
 pub struct Narrow {
     factor: f64,
+    exponent: i32,
 }
 
 impl Format for Narrow {
     #[inline(always)]
     fn new(exponent: i32, _: u32) -> Self {
-        Self { factor: power_of_two(-exponent) }
+        Self { factor: power_of_two(-exponent), exponent }
     }
     #[inline(always)]
     fn words(self) -> u32 {
@@ -73,6 +76,12 @@ impl Format for Narrow {
     #[inline(always)]
     fn add(self, sums: impl Words, at: u64, value: f64) {
         sums.add(at, (value * self.factor) as i64 as u64);
+    }
+    #[inline(always)]
+    fn add_product(self, sums: impl Words, at: u64, a: f64, b: f64) {
+        // a·b need not be an f64, so the factor does not do here.
+        let format = FixedPoint { exponent: self.exponent, width: Width::I64 };
+        sums.add(at, format.product_to_i128(a, b) as u64);
     }
     #[inline(always)]
     fn merge(self, sums: impl Words, at: u64, word: impl Fn(u32) -> u64) {
@@ -115,6 +124,11 @@ impl Format for Wide {
         add_wide(sums, at, value as u64, (value >> 64) as u64);
     }
     #[inline(always)]
+    fn add_product(self, sums: impl Words, at: u64, a: f64, b: f64) {
+        let value = self.format.product_to_i128(a, b);
+        add_wide(sums, at, value as u64, (value >> 64) as u64);
+    }
+    #[inline(always)]
     fn merge(self, sums: impl Words, at: u64, word: impl Fn(u32) -> u64) {
         add_wide(sums, at, word(0), word(1));
     }
@@ -126,6 +140,29 @@ impl Format for Wide {
 pub struct Limbs {
     exponent: i32,
     words: u32,
+}
+
+impl Limbs {
+    /// Adds `integer · 2^exponent`, of up to 106 bits.
+    #[inline(always)]
+    fn add_integer(self, sums: impl Words, at: u64, integer: i128, exponent: i32) {
+        // The bits below the format's unit are zeros: drop them, so that the first limb is not negative.
+        let low = self.exponent - exponent;
+        let (magnitude, position) = match low {
+            ..=0 => (integer.unsigned_abs(), (-low) as u32),
+            _ => (integer.unsigned_abs() >> low.min(127), 0),
+        };
+        let (shift, mut limb) = (position % 32, at + (position / 32) as u64);
+        // The lowest digit is shifted on its own: magnitude << shift could lose its top bits.
+        let (mut digit, mut rest) = ((magnitude << shift) as u32, magnitude >> (32 - shift));
+        while digit != 0 || rest != 0 {
+            if digit != 0 {
+                sums.add(limb, if integer < 0 { (digit as u64).wrapping_neg() } else { digit as u64 });
+            }
+            (digit, rest) = (rest as u32, rest >> 32);
+            limb += 1;
+        }
+    }
 }
 
 impl Format for Limbs {
@@ -140,21 +177,12 @@ impl Format for Limbs {
     #[inline(always)]
     fn add(self, sums: impl Words, at: u64, value: f64) {
         let (significand, exponent) = decode(value);
-        // The bits below the format's unit are zeros: drop them, so that the first limb is not negative.
-        let low = self.exponent - exponent;
-        let (magnitude, position) = match low {
-            ..=0 => (significand.unsigned_abs(), (-low) as u32),
-            _ => (significand.unsigned_abs() >> low.min(63), 0),
-        };
-        let (mut digits, mut limb) = ((magnitude as u128) << (position % 32), position / 32);
-        while digits != 0 {
-            let digit = (digits as u32) as u64;
-            if digit != 0 {
-                sums.add(at + limb as u64, if significand < 0 { digit.wrapping_neg() } else { digit });
-            }
-            digits >>= 32;
-            limb += 1;
-        }
+        self.add_integer(sums, at, significand as i128, exponent);
+    }
+    #[inline(always)]
+    fn add_product(self, sums: impl Words, at: u64, a: f64, b: f64) {
+        let ((a, i), (b, j)) = (decode(a), decode(b));
+        self.add_integer(sums, at, a as i128 * b as i128, i + j);
     }
     #[inline(always)]
     fn merge(self, sums: impl Words, at: u64, word: impl Fn(u32) -> u64) {

@@ -16,6 +16,7 @@ const COUNTED: [&str; 6] = ["bar.sync", "bar.warp.sync", "shfl.sync", "vote.sync
 #[rustfmt::skip]
 const EXPECTED: &[(&str, [usize; 6])] = &[
     // kernel                    barriers, of warps, shuffles, votes, matrix, of four warps
+    ("range_exponents",               [0, 0, 20, 0, 0, 0]), // 32 lanes of high, low and index
     ("distance_tiled",                [2, 0,  0, 0, 0, 0]), // after loading, after use
     ("distance_coalesced",            [2, 0,  0, 0, 0, 0]),
     ("argmin_tree",                   [8, 0,  0, 0, 0, 0]), // 16 candidates halve four times, unrolled

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::panic::Location;
 
-use super::super::{Atomic, Element, Half, lane};
+use super::super::{Atomic, Element, Half, Unsigned, lane};
 use super::group::GroupOperands;
 use super::matrix::Operands;
 use super::memory::{Action, Memory};
@@ -222,15 +222,15 @@ impl<T: Atomic> Out<'_, T> {
     }
 }
 
-impl Out<'_, u32> {
+impl<T: Unsigned> Out<'_, T> {
     /// Raises element `index` to `value` if it is less.
     #[track_caller]
-    pub fn raise(self, index: u64, value: u32) {
+    pub fn raise(self, index: u64, value: T) {
         let place = Location::caller();
         Thread::with_current(|t| {
-            let address = self.0.address::<u32>(index, Action::Add, t, place);
-            let old = self.0.memory.load(address, 4) as u32;
-            self.0.memory.store(address, 4, old.max(value) as u64);
+            let address = self.0.address::<T>(index, Action::Add, t, place);
+            let raised = self.0.memory.load(address, T::SIZE).max(value.to_raw());
+            self.0.memory.store(address, T::SIZE, raised);
         });
     }
 }

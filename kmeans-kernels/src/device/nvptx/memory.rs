@@ -3,7 +3,7 @@
 use core::arch::{asm, global_asm};
 use core::marker::PhantomData;
 
-use super::super::{Argument, Atomic, Element};
+use super::super::{Argument, Atomic, Element, Unsigned};
 
 /// An array that the kernel reads.
 #[derive(Clone, Copy)]
@@ -104,15 +104,20 @@ impl<T: Atomic> Out<'_, T> {
     }
 }
 
-impl Out<'_, u32> {
+impl<T: Unsigned> Out<'_, T> {
     /// Raises element `index` to `value` if it is less.
     #[inline(always)]
-    pub fn raise(self, index: u64, value: u32) {
+    pub fn raise(self, index: u64, value: T) {
         // SAFETY: as for `add`.
         unsafe {
             let address = self.start.add(index as usize);
-            asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; red.relaxed.gpu.global.max.u32 [a], {}; }}",
-                in(reg64) address, in(reg32) value, options(nostack));
+            if T::SIZE == 4 {
+                asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; red.relaxed.gpu.global.max.u32 [a], {}; }}",
+                    in(reg64) address, in(reg32) value.to_raw() as u32, options(nostack));
+            } else {
+                asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; red.relaxed.gpu.global.max.u64 [a], {}; }}",
+                    in(reg64) address, in(reg64) value.to_raw(), options(nostack));
+            }
         }
     }
 }
