@@ -107,7 +107,7 @@ impl<'a, T: Scalar> Assigner<'a, T> {
         Decided {
             label: best.0 as u32,
             upper: self.upper_from_d(best.1),
-            lower: self.panels.distance_below(rho_of(y), second),
+            lower: self.panels.distance_below(y[self.d], second),
         }
     }
 
@@ -122,12 +122,6 @@ impl<'a, T: Scalar> Assigner<'a, T> {
         let relative = 1.0 + (self.d + 4) as f64 * f64::EPSILON;
         super::filter::up(self.frame.distance(d * relative + self.d as f64 * f64::from_bits(1)) * (1.0 + 1e-12))
     }
-}
-
-/// ρ of a row that [`Panels::row`] wrote.
-#[inline(always)]
-fn rho_of(y: &[f32]) -> f32 {
-    y[y.len() - 1]
 }
 
 struct Block<'a, T> {
@@ -254,7 +248,7 @@ impl<T: Scalar> Assigner<'_, T> {
             tile::lowest(self.arch, &self.panels, &y[..labels.len() * stride], found);
             for (i, (label, found)) in labels.iter_mut().zip(found).enumerate() {
                 let (y, row) = (&y[i * stride..][..stride], &rows[i * self.d..][..self.d]);
-                let upper = self.panels.upper(found.label as usize, found.low, rho_of(y));
+                let upper = self.panels.upper(found.label as usize, found.low, y[self.d]);
                 *label = if near[i] && found.second as f64 > upper {
                     found.label
                 } else if near[i] {
@@ -308,12 +302,12 @@ impl<T: Scalar> Assigner<'_, T> {
             tile::lowest(self.arch, &self.panels, &y[..filled * stride], &mut found[..filled]);
             for (at, &(i, near)) in group[..filled].iter().enumerate() {
                 let (y, row, found) = (&y[at * stride..][..stride], &rows[i * d..][..d], found[at]);
-                let upper = self.panels.upper(found.label as usize, found.low, rho_of(y));
+                let upper = self.panels.upper(found.label as usize, found.low, y[d]);
                 let decided = if near && found.second as f64 > upper {
                     Decided {
                         label: found.label,
-                        upper: self.panels.distance_above(rho_of(y), upper),
-                        lower: self.panels.distance_below(rho_of(y), found.second),
+                        upper: self.panels.distance_above(y[d], upper),
+                        lower: self.panels.distance_below(y[d], found.second),
                     }
                 } else if near {
                     self.settle(row, y, upper, lower)
@@ -345,7 +339,7 @@ impl<T: Scalar> WithSimd for Gaps<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         let Gaps { assigner, scratch, gaps } = self;
-        let (panels, stride) = (&assigner.panels, assigner.panels.stride());
+        let (panels, d, stride) = (&assigner.panels, assigner.d, assigner.panels.stride());
         let y = &mut scratch.y;
         y.resize(tile::GROUP_ROWS * stride, 0.0);
         for (g, gaps) in gaps.chunks_mut(tile::GROUP_ROWS).enumerate() {
@@ -358,7 +352,7 @@ impl<T: Scalar> WithSimd for Gaps<'_, T> {
             for (i, gap) in gaps.iter_mut().enumerate() {
                 let itself = found[i].label as usize == g * tile::GROUP_ROWS + i;
                 let low = if itself { found[i].second } else { found[i].low };
-                *gap = if near[i] { panels.distance_below(rho_of(&y[i * stride..][..stride]), low) * 0.5 } else { 0.0 };
+                *gap = if near[i] { panels.distance_below(y[i * stride + d], low) * 0.5 } else { 0.0 };
             }
         }
     }

@@ -37,7 +37,7 @@ pub(crate) struct Panels {
     pub slope: Vec<f32>,
     /// e_k; infinite for a far centroid.
     pub offset: Vec<f32>,
-    /// |Z| bounded from above, and z itself, [k, padded d]: for tightening upper bounds.
+    /// |Z| bounded from above, and z itself, [k, d]: for tightening upper bounds.
     norm: Vec<f32>,
     rows: Vec<f32>,
     row_slope: f64,
@@ -56,7 +56,7 @@ impl Panels {
             slope: vec![0.0; k],
             offset: vec![0.0; k],
             norm: vec![0.0; k],
-            rows: vec![0.0; k * padded_columns(d)],
+            rows: vec![0.0; k * d],
             // D is rounded too: at most (d + 2)·2^-53 relative, |Y − Z|² ≤ 2|Y|² + 2|Z|², here the part with |Y|².
             row_slope: (d + 3) as f64 * f64::EPSILON * 4.0,
         };
@@ -67,10 +67,8 @@ impl Panels {
         let beta = 1.05 * (0.6 * gamma + 1.1 * U) + (d + 3) as f64 * f64::EPSILON * 4.0;
         // Results below the normal range of f32: each loses at most 2^-149, d + 2 times, times a factor of |y| or |z|.
         let tiny = (d + 4) as f64 * 2.0_f64.powi(-146);
-        let rows = panels.rows.chunks_exact_mut(padded_columns(d));
-        for (c, (centroid, z)) in centroids.chunks_exact(d).zip(rows).enumerate() {
+        for (c, (centroid, z)) in centroids.chunks_exact(d).zip(panels.rows.chunks_exact_mut(d)).enumerate() {
             frame.convert(centroid, z);
-            let z = &z[..d];
             let square: f64 = z.iter().map(|&v| v as f64 * v as f64).sum();
             let norm = square.sqrt() * (1.0 + 1e-9);
             panels.norm[c] = up(norm);
@@ -92,18 +90,18 @@ impl Panels {
         panels
     }
 
-    /// Floats per row that [`row`](Self::row) fills: the coordinates, zeros up to a multiple of [`CHUNK`], and ρ.
+    /// Floats per row that [`row`](Self::row) fills: d coordinates and ρ.
     pub fn stride(&self) -> usize {
-        padded_columns(self.d) + 1
+        self.d + 1
     }
 
-    /// Writes one point's coordinates and ρ, into a row that has zeros between them; returns whether the filter applies,
-    /// that is, whether the point is not so far out that it must be settled by D (its coordinates are then zero).
+    /// Writes one point's coordinates and ρ; returns whether the filter applies, that is, whether the point is not so
+    /// far out that it must be settled by D (its coordinates are then zero).
     #[inline(always)]
     pub fn row<T: Scalar>(&self, frame: &Frame, point: &[T], out: &mut [f32]) -> bool {
-        let (y, rho) = out.split_at_mut(padded_columns(self.d));
+        let (y, rho) = out.split_at_mut(self.d);
         frame.convert(point, y);
-        rho[0] = self.rho(across(sum_by_lane(y, |v| v * v)));
+        rho[0] = self.rho(square_norm(y));
         let near = rho[0] <= FAR_POINT;
         if !near {
             out.fill(0.0);
@@ -150,49 +148,47 @@ impl Panels {
     /// An upper bound on |Y − Z_k| by direct differences, tighter than one from S.
     #[inline(always)]
     pub fn distance_direct(&self, y: &[f32], k: usize) -> f32 {
-        let padded = padded_columns(self.d);
-        let z = self.rows[k * padded..][..padded].as_chunks::<CHUNK>().0;
-        let mut sums = [0.0_f32; CHUNK];
-        for (y, z) in y.as_chunks::<CHUNK>().0.iter().zip(z) {
+        let z = &self.rows[k * self.d..][..self.d];
+        let mut sums = [0.0_f32; 16];
+        let ((y_chunks, y_rest), (z_chunks, z_rest)) = (y[..self.d].as_chunks::<16>(), z.as_chunks::<16>());
+        for (y, z) in y_chunks.iter().zip(z_chunks) {
             for ((s, a), b) in sums.iter_mut().zip(y).zip(z) {
                 *s += (a - b) * (a - b);
             }
         }
+        for ((s, a), b) in sums.iter_mut().zip(y_rest).zip(z_rest) {
+            *s += (a - b) * (a - b);
+        }
         let square = across(sums) as f64 * (1.0 + (self.d as f64 + 20.0) * U) + self.d as f64 * 1e-44;
-        let rounding = 2.1 * U * (y[padded] as f64 + self.norm[k] as f64) + self.d as f64 * 1e-44;
+        let rounding = 2.1 * U * (y[self.d] as f64 + self.norm[k] as f64) + self.d as f64 * 1e-44;
         if self.offset[k].is_finite() { up(square.sqrt() * (1.0 + 1e-9) + rounding) } else { f32::INFINITY }
     }
 
     /// z of centroid `k`.
     pub fn centroid(&self, k: usize) -> &[f32] {
-        &self.rows[k * padded_columns(self.d)..][..self.d]
+        &self.rows[k * self.d..][..self.d]
     }
 }
 
-/// Numbers handled together where a loop is to vectorise whatever the processor.
-pub(crate) const CHUNK: usize = 16;
-
-/// `d` up to a multiple of [`CHUNK`], so that loops over coordinates have no remainder.
+/// The sum of squares, in an order that vectorises.
 #[inline(always)]
-pub(crate) fn padded_columns(d: usize) -> usize {
-    d.next_multiple_of(CHUNK)
-}
-
-/// Sums of a function of the values, one sum for each place in a chunk.
-#[inline(always)]
-fn sum_by_lane(values: &[f32], f: impl Fn(f32) -> f32) -> [f32; CHUNK] {
-    let mut sums = [0.0_f32; CHUNK];
-    for chunk in values.as_chunks::<CHUNK>().0 {
+fn square_norm(y: &[f32]) -> f32 {
+    let (chunks, rest) = y.as_chunks::<16>();
+    let mut sums = [0.0_f32; 16];
+    for chunk in chunks {
         for (s, v) in sums.iter_mut().zip(chunk) {
-            *s += f(*v);
+            *s += v * v;
         }
     }
-    sums
+    for (s, v) in sums.iter_mut().zip(rest) {
+        *s += v * v;
+    }
+    across(sums)
 }
 
 /// The sum of 16 numbers as a tree, so that the additions do not wait for each other.
 #[inline(always)]
-fn across(mut sums: [f32; CHUNK]) -> f32 {
+fn across(mut sums: [f32; 16]) -> f32 {
     for half in [8, 4, 2, 1] {
         let (low, high) = sums.split_at_mut(half);
         for (a, b) in low.iter_mut().zip(high) {

@@ -8,7 +8,6 @@ use kmeans_core::Scalar;
 use kmeans_core::fixed::ExponentRange;
 use kmeans_core::scalar::power_of_two;
 
-use super::filter::CHUNK;
 use crate::points::Points;
 
 /// Rows looked at to choose centre and scale.
@@ -55,29 +54,12 @@ impl Frame {
         Self { center_f32: center.iter().map(|&c| c as f32).collect(), center, exponent, in_f32 }
     }
 
-    /// Converts a row; `out` may be longer than it.
+    /// Converts values of consecutive columns starting at column 0.
     #[inline(always)]
     pub fn convert<T: Scalar>(&self, row: &[T], out: &mut [f32]) {
         if let Some((center, scale)) = self.in_f32() {
-            let convert = |row: &[T; CHUNK], center: &[f32; CHUNK], out: &mut [f32; CHUNK]| {
-                for ((o, x), c) in out.iter_mut().zip(row).zip(center) {
-                    *o = (x.to_f32() - c) * scale;
-                }
-            };
-            let (rows, rest) = row.as_chunks::<CHUNK>();
-            for ((o, x), c) in out.as_chunks_mut::<CHUNK>().0.iter_mut().zip(rows).zip(center.as_chunks::<CHUNK>().0) {
-                convert(x, c, o);
-            }
-            if let (false, Some(x), Some(c)) = (rest.is_empty(), row.last_chunk(), center.last_chunk()) {
-                // The last chunk once more, shifted so that it ends where the row ends: no remainder to go through.
-                let end = row.len();
-                let out = (&mut out[end - CHUNK..end]).try_into().expect("CHUNK long");
-                convert(x, c, out);
-            } else {
-                let start = row.len() - rest.len();
-                for ((o, x), c) in out[start..].iter_mut().zip(rest).zip(&center[start..]) {
-                    *o = (x.to_f32() - c) * scale;
-                }
+            for ((o, x), c) in out.iter_mut().zip(row).zip(center) {
+                *o = (x.to_f32() - c) * scale;
             }
         } else {
             let scale = power_of_two(self.exponent);

@@ -90,7 +90,7 @@ impl WithSimd for Bounds<'_> {
         let Bounds { panels, row, out } = self;
         let stride = panels.stride();
         let start = S::as_simd_f32s(&panels.start).0;
-        for (g, group) in S::as_simd_f32s(&panels.values).0.chunks_exact((panels.d + 1) * VECTORS).enumerate() {
+        for (g, group) in S::as_simd_f32s(&panels.values).0.chunks_exact(stride * VECTORS).enumerate() {
             let start: &[S::f32s; VECTORS] = start[g * VECTORS..][..VECTORS].try_into().expect("VECTORS long");
             let [sums] = product::<S, 1, VECTORS>(simd, group.as_chunks().0, start, row, stride);
             for sum in sums {
@@ -118,7 +118,7 @@ fn run<S: Simd, const R: usize>(simd: S, panels: &Panels, rows: &[f32], out: &mu
     let start = S::as_simd_f32s(&panels.start).0;
     let lane: S::u32s = lanes(simd);
 
-    for (g, group) in group_vectors.chunks_exact((panels.d + 1) * VECTORS).enumerate() {
+    for (g, group) in group_vectors.chunks_exact(stride * VECTORS).enumerate() {
         let (group, _) = group.as_chunks::<VECTORS>();
         let start: &[S::f32s; VECTORS] = start[g * VECTORS..][..VECTORS].try_into().expect("VECTORS long");
         let mut labels = [lane; VECTORS];
@@ -177,23 +177,13 @@ fn product<S: Simd, const R: usize, const V: usize>(
 ) -> [[S::f32s; V]; R] {
     let start: [S::f32s; V] = std::array::from_fn(|v| start[v]);
     let mut sums = [start; R];
-    let (slopes, group) = group.split_last().expect("the slopes come last");
-    // A row ends with ρ, which meets the slopes; between it and the coordinates there may be padding.
-    let rows: [&[f32]; R] = std::array::from_fn(|r| &rows[r * stride..][..stride]);
-    let rho: [f32; R] = std::array::from_fn(|r| rows[r][stride - 1]);
-    let rows: [&[f32]; R] = std::array::from_fn(|r| &rows[r][..group.len()]);
+    let rows: [&[f32]; R] = std::array::from_fn(|r| &rows[r * stride..][..group.len()]);
     for (j, z) in group.iter().enumerate() {
         for r in 0..R {
             let y = simd.splat_f32s(rows[r][j]);
             for v in 0..V {
                 sums[r][v] = simd.mul_add_e_f32s(y, z[v], sums[r][v]);
             }
-        }
-    }
-    for r in 0..R {
-        let rho = simd.splat_f32s(rho[r]);
-        for v in 0..V {
-            sums[r][v] = simd.mul_add_e_f32s(rho, slopes[v], sums[r][v]);
         }
     }
     sums
