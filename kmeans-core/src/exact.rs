@@ -169,7 +169,6 @@ impl ExactSum {
 }
 
 /// A sign and a magnitude in base 2^32, least significant digit first, for reading a carried or uncarried sum.
-#[allow(clippy::struct_field_names)] // the digits of Digits
 struct Digits {
     digits: [u32; LIMBS + 2],
     length: usize,

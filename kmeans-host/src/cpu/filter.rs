@@ -3,7 +3,9 @@
 //! With Y and Z the exact centred and scaled point and centroid, |Y − Z|² = |Y|² + 2·S where S = |Z|²/2 − Y·Z. For a
 //! fixed point the nearest centroid has the smallest S. From the rounded y and z, with fused multiply-adds,
 //!
-//!   low(k) = ((L_k − y₁z₁) − … − y_d z_d) − ρ·g_k,   L_k = |z|²/2 − e_k,   ρ ≥ |y|
+//! ```text
+//! low(k) = ((L_k − y₁z₁) − … − y_d z_d) − ρ·g_k,   L_k = |z|²/2 − e_k,   ρ ≥ |y|
+//! ```
 //!
 //! where ρ·g_k + e_k bounds every error made on the way (docs/exactness.md has the derivation), so that low(k) ≤ S and
 //! S ≤ low(k) + 2·(ρ·g_k + e_k). If the second lowest low is above the upper bound of the lowest, the label is decided.

@@ -38,7 +38,9 @@ impl Frame {
         }
         if T::DIGITS <= 24 {
             // Rounded to f32, so that x − center is one f32 operation.
-            center.iter_mut().for_each(|c| *c = *c as f32 as f64);
+            for c in &mut center {
+                *c = *c as f32 as f64;
+            }
         }
         let mut radius = 0.0_f64;
         for row in sample() {

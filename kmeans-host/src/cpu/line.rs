@@ -43,7 +43,7 @@ impl Line {
     /// `None` where this path does not apply or does not pay.
     pub fn new<T: Scalar>(points: &Points<'_, T>, k: usize, max_iter: usize) -> Option<Self> {
         let (n, range) = (points.n(), points.range());
-        let applies = points.d() == 1 && points.weights().is_none() && T::DIGITS <= 24 && n <= u32::MAX as usize;
+        let applies = points.d() == 1 && points.weights().is_none() && T::DIGITS <= 24 && u32::try_from(n).is_ok();
         let pays = k >= CLUSTERS && max_iter >= ROUNDS;
         if !(applies && pays && !range.is_zero() && in_reach(range)) {
             return None;

@@ -171,12 +171,11 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
         self.pruning = match self.pruning {
             Pruning::Off(1) => Pruning::Establish,
             Pruning::Off(rounds) => Pruning::Off(rounds - 1),
-            Pruning::Establish => Pruning::On,
             Pruning::On if drift.is_useless(self.points.n()) => {
                 self.patience *= 2;
                 Pruning::Off(self.patience)
             }
-            Pruning::On => Pruning::On,
+            Pruning::Establish | Pruning::On => Pruning::On,
         };
     }
 
