@@ -23,7 +23,7 @@ pub fn distance<T: Scalar>(x: &[T], c: &[T]) -> f64 {
     sum
 }
 
-/// The label of `x` by definition: the lowest k that minimises D(x, cₖ), and that D. `centroids` is [k, d], row-major,
+/// The label of `x` by definition: the lowest k that minimises D(x, cₖ), and that D. `centroids` is `[k, d]`, row-major,
 /// k ≥ 1.
 #[inline]
 pub fn nearest<T: Scalar>(x: &[T], centroids: &[T]) -> (u32, f64) {

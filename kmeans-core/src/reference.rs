@@ -1,7 +1,7 @@
 //! Plain Lloyd iterations: the definition that every engine must reproduce bit for bit.
 //!
-//! Nothing here is fast. Each step is written the way one would say it, on row-major slices: `points` is [n, d],
-//! `centroids` is [k, d].
+//! Nothing here is fast. Each step is written the way one would say it, on row-major slices: `points` is `[n, d]`,
+//! `centroids` is `[k, d]`.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ use crate::settings::{EmptyCluster, Iteration, Settings, Stop};
 pub struct Fit<T> {
     /// Per point, the lowest k that minimises D to the returned centroids.
     pub labels: Vec<u32>,
-    /// [k, d], row-major.
+    /// `[k, d]`, row-major.
     pub centroids: Vec<T>,
     /// Points per cluster.
     pub counts: Vec<u64>,
@@ -41,7 +41,7 @@ pub struct EmptyClusterFound {
     pub iteration: usize,
 }
 
-/// Lloyd's algorithm from `start`, [k, d]. `weights` has n entries if given.
+/// Lloyd's algorithm from `start`, `[k, d]`. `weights` has n entries if given.
 ///
 /// # Errors
 /// [`EmptyClusterFound`] if the policy asks for it.

@@ -12,7 +12,7 @@ mod sealed {
     impl Sealed for half::bf16 {}
 }
 
-/// An element type that points and centroids can be stored in: `f32`, `f64`, [`f16`] or [`bf16`].
+/// An element type that points and centroids can be stored in: `f32`, `f64`, [`struct@f16`] or [`bf16`].
 ///
 /// Every value of the four types is exactly an `f64`, which is how the definition reads it. The trait is sealed: the
 /// error bounds of the engines are derived for these types.

@@ -116,7 +116,7 @@ fn pick(amounts: impl Iterator<Item = u64>, draw: u64) -> usize {
     unreachable!("the draw is below the total")
 }
 
-/// Greedy k-means++: the rows picked, in order. `points` is [n, d] row-major, 1 ≤ k ≤ n.
+/// Greedy k-means++: the rows picked, in order. `points` is `[n, d]` row-major, 1 ≤ k ≤ n.
 ///
 /// The first row is drawn in proportion to the weights. For each further centroid `trials` rows are drawn in proportion
 /// to weight times D to the nearest centroid so far, and the one that leaves the smallest weighted sum of D is kept
@@ -180,7 +180,7 @@ pub fn first_row(n: usize, weights: Option<&[f64]>, random: &Random, purpose: Pu
     pick(amounts(), random.below(amounts().sum(), purpose, 0, 0))
 }
 
-/// k-means||: the rows picked, in order. `points` is [n, d] row-major, 1 ≤ k ≤ n.
+/// k-means||: the rows picked, in order. `points` is `[n, d]` row-major, 1 ≤ k ≤ n.
 ///
 /// One row to start from; then [`PARALLEL_ROUNDS`] rounds, each of which takes every row independently, with a
 /// probability of [`PARALLEL_OVERSAMPLING`]·k times its share of the weighted sum of D, as a candidate. Each candidate

@@ -6,7 +6,7 @@ use kmeans_core::Scalar;
 use crate::cpu::CpuEngine;
 use crate::engine::Engine;
 
-/// An element type of points: `f32`, `f64`, [`f16`] or [`bf16`].
+/// An element type of points: `f32`, `f64`, [`struct@f16`] or [`bf16`].
 ///
 /// Sealed, and separate from [`Scalar`] so that the engines are compiled once, in this crate, and not again in every
 /// crate that calls `fit`.

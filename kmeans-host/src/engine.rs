@@ -18,7 +18,7 @@ pub type OnSeeding<'a> = &'a mut (dyn FnMut(usize, usize) -> Control + Send);
 pub struct Outcome<T> {
     /// Per point.
     pub labels: Vec<u32>,
-    /// [k, d].
+    /// `[k, d]`.
     pub centroids: Array2<T>,
     /// Points per cluster.
     pub counts: Vec<u64>,
@@ -73,6 +73,6 @@ pub trait Engine<T: Scalar>: Send + Sync {
     /// Weighted sum of D of each point to the centroid of its label.
     fn inertia(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>, labels: &[u32]) -> f64;
 
-    /// √D of every point to every centroid, [n, k].
+    /// √D of every point to every centroid, `[n, k]`.
     fn transform(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>) -> Array2<f64>;
 }

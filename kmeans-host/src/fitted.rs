@@ -45,17 +45,17 @@ impl<T: Element> FittedKMeans<T> {
         }
     }
 
-    /// The centroids, [k, d], in the points' type.
+    /// The centroids, `[k, d]`, in the points' type.
     pub fn centroids(&self) -> ArrayView2<'_, T> {
         self.centroids.view()
     }
 
-    /// The label of each point, [n]: the lowest k among the nearest centroids.
+    /// The label of each point, `[n]`: the lowest k among the nearest centroids.
     pub fn labels(&self) -> ArrayView1<'_, u32> {
         self.labels.view()
     }
 
-    /// Points per cluster, [k]; whatever their weights.
+    /// Points per cluster, `[k]`; whatever their weights.
     pub fn counts(&self) -> ArrayView1<'_, u64> {
         self.counts.view()
     }
@@ -103,7 +103,7 @@ impl<T: Element> FittedKMeans<T> {
         self.labels
     }
 
-    /// The label of each of `points`, [n, d] of the model's type: the lowest k among the nearest centroids.
+    /// The label of each of `points`, `[n, d]` of the model's type: the lowest k among the nearest centroids.
     ///
     /// # Errors
     /// For another number of columns, values that are not finite or too large to square, or a device that is gone.
@@ -112,7 +112,7 @@ impl<T: Element> FittedKMeans<T> {
         Ok(Array1::from(engine_for::<T>(self.device)?.assign(&points, self.centroids())))
     }
 
-    /// The Euclidean distance (not squared) of each of `points`, [n, d], to each centroid: [n, k].
+    /// The Euclidean distance (not squared) of each of `points`, `[n, d]`, to each centroid: `[n, k]`.
     ///
     /// ```
     /// use kmeans_host::{Init, KMeans};
@@ -131,7 +131,7 @@ impl<T: Element> FittedKMeans<T> {
         Ok(engine_for::<T>(self.device)?.transform(&points, self.centroids()))
     }
 
-    /// Minus the inertia of `points`, [n, d], under this model: larger is better, as scikit-learn's `score`.
+    /// Minus the inertia of `points`, `[n, d]`, under this model: larger is better, as scikit-learn's `score`.
     ///
     /// # Errors
     /// As [`predict`](Self::predict).
@@ -139,7 +139,7 @@ impl<T: Element> FittedKMeans<T> {
         self.score_of(self.check(points.view(), None)?)
     }
 
-    /// As [`score`](Self::score), each row counting as much as its entry of `weights`, [n].
+    /// As [`score`](Self::score), each row counting as much as its entry of `weights`, `[n]`.
     ///
     /// # Errors
     /// As [`predict`](Self::predict), and for bad weights.

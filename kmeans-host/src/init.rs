@@ -21,12 +21,12 @@ pub enum Init {
     KMeansPlusPlus,
     /// k-means||: a few rounds that each draw about 2·k rows, then k-means++ among those. For large k.
     KMeansParallel,
-    /// These centroids, [k, d]; each value is rounded to the points' type. [`Init::centroids`] makes one from any type.
+    /// These centroids, `[k, d]`; each value is rounded to the points' type. [`Init::centroids`] makes one from any type.
     Centroids(Array2<f64>),
 }
 
 impl Init {
-    /// Starts from `centroids`, [k, d].
+    /// Starts from `centroids`, `[k, d]`.
     ///
     /// ```
     /// use kmeans_host::{Init, KMeans};

@@ -124,7 +124,7 @@ impl KMeans {
         self
     }
 
-    /// Clusters `points`, [n, d]: any ndarray of `f32`, `f64`, `f16` or `bf16`, owned or a view, in any layout.
+    /// Clusters `points`, `[n, d]`: any ndarray of `f32`, `f64`, `f16` or `bf16`, owned or a view, in any layout.
     ///
     /// # Errors
     /// An [`Error`] that says which setting, row or device is wrong; the points are checked before any work is done.
@@ -132,7 +132,7 @@ impl KMeans {
         self.fit_view(points.view(), None)
     }
 
-    /// Clusters `points`, [n, d], each row counting as much as its entry of `weights`, [n]: finite, not negative, not
+    /// Clusters `points`, `[n, d]`, each row counting as much as its entry of `weights`, `[n]`: finite, not negative, not
     /// all zero. Rows of weight zero get labels but move no centroid.
     ///
     /// ```

@@ -16,7 +16,7 @@ const LARGEST_EXPONENT: i32 = 1021;
 /// The largest magnitude must reach 2^this, or squared differences would be rounded to zero.
 const SMALLEST_EXPONENT: i32 = -500;
 
-/// Checked points, [n, d], with optional weights: every value finite and of a magnitude whose squares `f64` can hold.
+/// Checked points, `[n, d]`, with optional weights: every value finite and of a magnitude whose squares `f64` can hold.
 pub struct Points<'a, T> {
     view: ArrayView2<'a, T>,
     weights: Option<Vec<f64>>,

@@ -57,7 +57,7 @@ struct Decided {
 }
 
 impl<'a, T: Scalar> Assigner<'a, T> {
-    /// For `centroids`, [k, d].
+    /// For `centroids`, `[k, d]`.
     pub fn new(arch: Arch, frame: &'a Frame, centroids: &'a [T], d: usize) -> Self {
         let panels = Panels::new(frame, centroids, d, tile::width(arch), tile::fused(arch));
         let broadcast = Broadcast::new(&panels);

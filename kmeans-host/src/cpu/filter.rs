@@ -39,14 +39,14 @@ pub(crate) struct Panels {
     pub slope: Vec<f32>,
     /// e_k; infinite for a far centroid.
     pub offset: Vec<f32>,
-    /// |Z| bounded from above, and z itself, [k, d]: for tightening upper bounds.
+    /// |Z| bounded from above, and z itself, `[k, d]`: for tightening upper bounds.
     norm: Vec<f32>,
     rows: Vec<f32>,
     row_slope: f64,
 }
 
 impl Panels {
-    /// For `centroids`, [k, d], in groups of `width`; `fused` says that multiply-adds round once.
+    /// For `centroids`, `[k, d]`, in groups of `width`; `fused` says that multiply-adds round once.
     pub fn new<T: Scalar>(frame: &Frame, centroids: &[T], d: usize, width: usize, fused: bool) -> Self {
         let k = centroids.len() / d;
         let padded = k.next_multiple_of(width);

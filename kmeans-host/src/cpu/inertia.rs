@@ -69,7 +69,7 @@ impl<T: Scalar> WithSimd for Squares<'_, T> {
     }
 }
 
-/// The inertia of `centroids`, [k, d], for points whose sums are `sums` and whose [`square_sum`] is `squares`.
+/// The inertia of `centroids`, `[k, d]`, for points whose sums are `sums` and whose [`square_sum`] is `squares`.
 pub(crate) fn inertia<T: Scalar>(squares: &ExactSum, sums: &ClusterSums, centroids: &[T], d: usize) -> f64 {
     let mut total = centroids
         .par_chunks_exact(d)

@@ -9,7 +9,7 @@ pub(crate) const LANES: usize = 8;
 /// Centroids in groups of eight, coordinates across.
 pub(crate) struct Several {
     k: usize,
-    /// [groups][d][LANES]
+    /// `[groups][d][LANES]`
     values: Vec<[f64; LANES]>,
     d: usize,
 }

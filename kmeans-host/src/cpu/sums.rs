@@ -386,7 +386,7 @@ fn quick_quotient<T: Scalar>(sum: f64, exponent: i32, count: u64) -> Option<T> {
 /// Everything that is summed per cluster.
 #[derive(Clone)]
 pub(crate) struct ClusterSums {
-    /// Weighted coordinates, [k, d].
+    /// Weighted coordinates, `[k, d]`.
     pub coordinates: Sums,
     /// Weights, [k, 1]; none for an unweighted fit.
     pub weights: Option<Sums>,
