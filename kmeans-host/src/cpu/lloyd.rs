@@ -27,7 +27,7 @@ use crate::points::Points;
 use crate::progress::Control;
 
 /// Above this many bytes of sums, threads do not keep partial sums of their own.
-const PARTIAL_BYTES: usize = 4 << 20;
+pub(super) const PARTIAL_BYTES: usize = 4 << 20;
 /// Below this many multiplications per row (k·d) the bounds cost more than the distances they save.
 const PRUNE_FROM: usize = 64;
 

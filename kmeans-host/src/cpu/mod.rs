@@ -14,6 +14,8 @@ mod several;
 mod small;
 mod sums;
 mod sums_by_cluster;
+#[cfg(test)]
+mod tests;
 mod tile;
 
 use kmeans_core::Scalar;
