@@ -176,3 +176,11 @@ proptest! {
         check(&case);
     }
 }
+
+proptest! {
+    #![proptest_config(proptest_config(300))]
+    #[test]
+    fn one_column_of_points(case in cases(20_usize..1500, Just(1_usize), 120)) {
+        check(&case);
+    }
+}

@@ -13,7 +13,9 @@ fn assert_predicts<T: Element>(fitted: &FittedKMeans<T>, points: &Array2<T>) {
 }
 
 fn in_every_type(check: [fn(); 4]) {
-    check.iter().for_each(|check| check());
+    for check in check {
+        check();
+    }
 }
 
 #[test]

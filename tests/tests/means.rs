@@ -6,7 +6,9 @@ use kmeans_tests::data::{Kind, Numbers, Weighting, points, step, store, weights}
 use ndarray::{Array1, Array2, array};
 
 fn in_every_type(check: [fn(); 4]) {
-    check.iter().for_each(|check| check());
+    for check in check {
+        check();
+    }
 }
 
 /// One cluster whose only column holds `values`.

@@ -101,7 +101,7 @@ fn given_centroids_are_rounded_to_the_type_of_the_points() {
     let single = job.fit(Array2::<f32>::zeros((3, 2)).view(), None).unwrap();
     expect(bits(single.centroids()), [0.1_f32, 1.0 / 3.0, 1e-40, 2049.0].map(f64::from));
     let half = job.fit(Array2::<f16>::from_elem((3, 2), f16::ONE).view(), None).unwrap();
-    expect(bits(half.centroids()), [0.0999755859375, 0.333251953125, 0.0, 2050.0]);
+    expect(bits(half.centroids()), [0.099_975_585_937_5, 0.333_251_953_125, 0.0, 2050.0]);
 }
 
 #[test]
