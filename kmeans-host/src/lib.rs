@@ -46,3 +46,8 @@ pub use kmeans::KMeans;
 pub use kmeans_core::settings::{EmptyCluster, Iteration, Stop};
 pub use notice::Notice;
 pub use progress::{Control, Progress};
+
+/// The README's examples are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
