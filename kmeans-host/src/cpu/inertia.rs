@@ -10,7 +10,8 @@ use kmeans_core::scalar::{decode, power_of_two};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::sums::{ClusterSums, Divisor, Sign, integer_below_2_51};
+use super::cluster_sums::ClusterSums;
+use super::sums::{Divisor, Sign, integer_below_2_51};
 use crate::points::Points;
 
 /// Σ w·|x|² over all points; with `weighted` false, Σ |x|².

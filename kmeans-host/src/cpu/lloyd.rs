@@ -15,11 +15,12 @@ use rayon::prelude::*;
 
 use super::assign::{Assigner, Scratch};
 use super::bounds::{Bounds, Drift, Pruning};
+use super::cluster_sums::ClusterSums;
 use super::frame::Frame;
 use super::inertia::{inertia, mean_variance, square_sum};
 use super::line::{Line, Segments};
 use super::move_rows::MoveRows;
-use super::sums::{ClusterSums, Sign};
+use super::sums::Sign;
 use super::{empty, sums_by_cluster};
 use crate::Error;
 use crate::engine::{OnIteration, Outcome};

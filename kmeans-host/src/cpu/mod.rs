@@ -2,6 +2,7 @@
 
 mod assign;
 mod bounds;
+mod cluster_sums;
 mod empty;
 mod filter;
 mod frame;
@@ -27,9 +28,9 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use self::assign::{Assigner, Scratch};
+use self::cluster_sums::ClusterSums;
 use self::frame::Frame;
 use self::several::Several;
-use self::sums::ClusterSums;
 use crate::Error;
 use crate::engine::{Engine, OnIteration, OnSeeding, Outcome};
 use crate::points::Points;

@@ -3,7 +3,8 @@
 use kmeans_core::Scalar;
 use pulp::{Simd, WithSimd};
 
-use super::sums::{ClusterSums, LOT, Sign};
+use super::cluster_sums::ClusterSums;
+use super::sums::{LOT, Sign};
 
 /// The rows of a block, row-major, with old and new labels; without old labels, all rows are added. The result is how
 /// many moved.

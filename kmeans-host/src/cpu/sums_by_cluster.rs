@@ -6,7 +6,8 @@
 use kmeans_core::Scalar;
 use rayon::prelude::*;
 
-use super::sums::{ClusterSums, Sign};
+use super::cluster_sums::ClusterSums;
+use super::sums::Sign;
 use crate::points::Points;
 
 /// Clusters summed at a time.
