@@ -109,9 +109,10 @@ pub enum Error {
         /// Columns given.
         found_d: usize,
     },
-    /// A given initial centroid is NaN or infinite, or too large for the element type of the points.
+    /// A given initial centroid is NaN or infinite, too large for the element type of the points, or too large to square.
     #[error(
-        "the initial centroid at row {row}, column {column} is {value}, which is not a finite value of the points' type"
+        "the initial centroid at row {row}, column {column} is {value}, which is not a finite value of the points' type, \
+         or so large that squared distances would leave the range of f64"
     )]
     InitNotFinite {
         /// Row of the first such value.

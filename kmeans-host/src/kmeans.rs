@@ -255,7 +255,7 @@ impl KMeans {
             Init::RandomLabels => return Ok(engine.random_label_start(points, k, random)),
             Init::KMeansPlusPlus => engine.plus_plus(points, k, random, seeding)?,
             Init::KMeansParallel => engine.parallel(points, k, random, seeding)?,
-            Init::Centroids(centroids) => return given_centroids(centroids),
+            Init::Centroids(centroids) => return given_centroids(centroids, points.limit()),
         };
         Ok(points.view().select(Axis(0), &rows))
     }
@@ -283,11 +283,11 @@ impl From<Stopped> for Error {
     }
 }
 
-/// Given centroids, rounded to the points' type.
-fn given_centroids<T: Element>(centroids: &Array2<f64>) -> Result<Array2<T>, Error> {
+/// Given centroids, rounded to the points' type; as large as points may be, at most.
+fn given_centroids<T: Element>(centroids: &Array2<f64>, limit: f64) -> Result<Array2<T>, Error> {
     for ((row, column), &value) in centroids.indexed_iter() {
-        // Half the range of f64 is spare, so that squared distances to the points stay finite too.
-        if !T::from_f64(value).to_f64().is_finite() || value.abs() > 1e150 {
+        let rounded = T::from_f64(value).to_f64();
+        if !(rounded.is_finite() && rounded.abs() < limit) {
             return Err(Error::InitNotFinite { row, column, value });
         }
     }

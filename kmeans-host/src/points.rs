@@ -135,23 +135,27 @@ impl<'a, T: Scalar> Points<'a, T> {
         unreachable!("a block with a value that is not finite was found above")
     }
 
+    /// Every magnitude, of points and centroids, must be below this: Σᵢ wᵢ·D(xᵢ, c) < n · max w · d · (2·limit)² must
+    /// stay in the range of `f64`.
+    pub fn limit(&self) -> f64 {
+        power_of_two(self.limit_exponent())
+    }
+
+    fn limit_exponent(&self) -> i32 {
+        let spare = ceil_log2(self.n() as u64) + ceil_log2(self.d() as u64) + self.weight_range.high.max(1);
+        (LARGEST_EXPONENT - spare).div_euclid(2)
+    }
+
     fn check_not_too_large(&self) -> Result<(), Error> {
-        if self.range.is_zero() {
+        if self.range.is_zero() || self.range.high <= self.limit_exponent() {
             return Ok(());
         }
-        // Σᵢ wᵢ·D(xᵢ, c) < n · max w · d · (2·max |x|)² must stay below 2^1023.
-        let weight = self.weight_range.high.max(1);
-        let spare = ceil_log2(self.n() as u64) + ceil_log2(self.d() as u64) + weight;
-        let high = (LARGEST_EXPONENT - spare).div_euclid(2);
-        if self.range.high > high {
-            let ((row, column), value) = self
-                .view
-                .indexed_iter()
-                .map(|(at, v)| (at, v.to_f64()))
-                .fold(((0, 0), 0.0_f64), |best, (at, v)| if v.abs() > best.1.abs() { (at, v) } else { best });
-            return Err(Error::ValuesTooLarge { row, column, value, limit: power_of_two(high) });
-        }
-        Ok(())
+        let ((row, column), value) = self
+            .view
+            .indexed_iter()
+            .map(|(at, v)| (at, v.to_f64()))
+            .fold(((0, 0), 0.0_f64), |best, (at, v)| if v.abs() > best.1.abs() { (at, v) } else { best });
+        Err(Error::ValuesTooLarge { row, column, value, limit: self.limit() })
     }
 }
 

@@ -27,8 +27,12 @@ impl<T: Element> TryFrom<Unchecked<T>> for FittedKMeans<T> {
         if k == 0 || d == 0 {
             return Err(format!("a saved model needs centroids, but these are [{k}, {d}]"));
         }
-        if let Some(((row, column), value)) = saved.centroids.indexed_iter().find(|(_, v)| !v.to_f64().is_finite()) {
-            return Err(format!("the saved centroid at row {row}, column {column} is {value}, which is not finite"));
+        // Not finite, or so large that D to a point at the origin would not be.
+        let unusable = |v: &T| !(4.0 * d as f64 * v.to_f64() * v.to_f64()).is_finite();
+        if let Some(((row, column), value)) = saved.centroids.indexed_iter().find(|(_, v)| unusable(v)) {
+            return Err(format!(
+                "the saved centroid at row {row}, column {column} is {value}, which is not finite, or too large to square"
+            ));
         }
         if saved.counts.len() != k {
             return Err(format!("the saved model has {k} centroids but {} counts", saved.counts.len()));

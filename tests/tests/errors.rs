@@ -152,6 +152,14 @@ fn given_centroids_that_the_type_cannot_hold() {
 }
 
 #[test]
+fn given_centroids_whose_weighted_distances_would_overflow() {
+    let far = KMeans::new(1).init(Init::Centroids(array![[1e150]])).max_iter(0);
+    assert!(far.fit(&array![[1.0], [2.0]]).unwrap().inertia().is_finite());
+    let weighted = far.fit_weighted(&array![[1.0], [2.0]], &array![1e100, 1.0]);
+    assert_error(weighted, Error::InitNotFinite { row: 0, column: 0, value: 1e150 }, &["row 0, column 0"]);
+}
+
+#[test]
 fn a_stop_rule_with_a_bad_number() {
     for stop in [Stop::RelativeTolerance(-1.0), Stop::Movement(-1.0), Stop::LabelsChanged(-1.0)] {
         assert_error(KMeans::new(1).stop(stop).fit(&points()), Error::BadStop { value: -1.0 }, &["-1"]);

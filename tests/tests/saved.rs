@@ -132,6 +132,11 @@ fn a_centroid_that_is_not_finite_is_refused() {
 }
 
 #[test]
+fn a_centroid_too_large_to_square_is_refused() {
+    assert_refused(load_changed(|m| m["centroids"]["data"][1] = json!(-1e160)), "too large to square");
+}
+
+#[test]
 fn a_missing_field_is_refused() {
     for field in ["centroids", "labels", "counts", "inertia", "converged", "history", "device", "engine"] {
         let result = load_changed::<f64>(|m| _ = m.as_object_mut().unwrap().remove(field).expect("a saved field"));
