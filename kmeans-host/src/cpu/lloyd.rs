@@ -19,7 +19,7 @@ use super::cluster_sums::ClusterSums;
 use super::frame::Frame;
 use super::inertia::{inertia, mean_variance, square_sum};
 use super::line::{Line, Segments};
-use super::move_rows::MoveRows;
+use super::move_rows::{MoveRows, PARTIAL_BYTES, sums_of};
 use super::sums::Sign;
 use super::{empty, sums_by_cluster};
 use crate::Error;
@@ -27,8 +27,6 @@ use crate::engine::{OnIteration, Outcome};
 use crate::points::Points;
 use crate::progress::Control;
 
-/// Above this many bytes of sums, threads do not keep partial sums of their own.
-pub(super) const PARTIAL_BYTES: usize = 4 << 20;
 /// Below this many multiplications per row (k·d) the bounds cost more than the distances they save.
 const PRUNE_FROM: usize = 64;
 
@@ -200,7 +198,7 @@ impl<'a, 'p, T: Scalar> State<'a, 'p, T> {
         let (line, before) = self.line.take().expect("looked at above");
         if let Some(before) = before {
             line.labels(&before, &mut self.labels);
-            sums_by_cluster::move_rows(&mut self.sums, self.points, &self.labels, None);
+            self.sums = sums_of(self.arch, self.points, k, &self.labels);
         }
         None
     }

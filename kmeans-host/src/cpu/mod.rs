@@ -28,8 +28,8 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use self::assign::{Assigner, Scratch};
-use self::cluster_sums::ClusterSums;
 use self::frame::Frame;
+use self::move_rows::sums_of;
 use self::several::Several;
 use crate::Error;
 use crate::engine::{Engine, OnIteration, OnSeeding, Outcome};
@@ -76,7 +76,7 @@ impl<T: Scalar> Engine<T> for CpuEngine {
         let labels: Vec<u32> = (0..n).into_par_iter().map(|i| random_label(i, k, random)).collect();
         let vacancies: Vec<usize> = (0..k).map(|c| vacancy_row(c, n, random)).collect();
         let mut start = points.view().select(Axis(0), &vacancies).as_standard_layout().into_owned();
-        let sums = sums_of(points, k, &labels);
+        let sums = sums_of(self.arch, points, k, &labels);
         let centroids = start.as_slice_mut().expect("made in standard layout");
         centroids.par_chunks_exact_mut(points.d()).enumerate().for_each(|(c, centroid)| sums.mean(c, centroid));
         start
@@ -120,7 +120,7 @@ impl<T: Scalar> Engine<T> for CpuEngine {
 
     fn inertia(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>, labels: &[u32]) -> f64 {
         let centroids_row_major: Vec<T> = centroids.iter().copied().collect();
-        let sums = sums_of(points, centroids.nrows(), labels);
+        let sums = sums_of(self.arch, points, centroids.nrows(), labels);
         inertia::inertia(&inertia::square_sum(self.arch, points, true), &sums, &centroids_row_major, points.d())
     }
 
@@ -141,11 +141,4 @@ impl<T: Scalar> Engine<T> for CpuEngine {
         );
         Array2::from_shape_vec((n, k), out).expect("n·k values")
     }
-}
-
-/// The sums of all points by label.
-fn sums_of<T: Scalar>(points: &Points<'_, T>, k: usize, labels: &[u32]) -> ClusterSums {
-    let mut sums = ClusterSums::new(points, k);
-    sums_by_cluster::move_rows(&mut sums, points, labels, None);
-    sums
 }

@@ -1,10 +1,39 @@
-//! Moves the rows of a block whose label changed from their old cluster's sums to the new one's.
+//! Moves rows whose label changed from their old cluster's sums to the new one's, block by block.
 
 use kmeans_core::Scalar;
-use pulp::{Simd, WithSimd};
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
 
 use super::cluster_sums::ClusterSums;
 use super::sums::{LOT, Sign};
+use super::sums_by_cluster;
+use crate::points::Points;
+
+/// Above this many bytes of sums, threads do not keep partial sums of their own.
+pub(super) const PARTIAL_BYTES: usize = 4 << 20;
+
+/// The sums of all points by label.
+pub(crate) fn sums_of<T: Scalar>(arch: Arch, points: &Points<'_, T>, k: usize, labels: &[u32]) -> ClusterSums {
+    let empty = || ClusterSums::new(points, k);
+    if ClusterSums::bytes(points, k) > PARTIAL_BYTES {
+        let mut sums = empty();
+        sums_by_cluster::move_rows(&mut sums, points, labels, None);
+        return sums;
+    }
+    points
+        .blocks()
+        .fold(empty, |mut sums, block| {
+            let mut scratch = Vec::new();
+            let rows = points.rows(block.clone(), &mut scratch);
+            let weights = points.weights().map(|w| &w[block.clone()]);
+            arch.dispatch(MoveRows { sums: &mut sums, rows, weights, labels: &labels[block], before: None });
+            sums
+        })
+        .reduce(empty, |mut a, mut b| {
+            a.drain(&mut b);
+            a
+        })
+}
 
 /// The rows of a block, row-major, with old and new labels; without old labels, all rows are added. The result is how
 /// many moved.

@@ -78,6 +78,6 @@ fn large_sums_are_shared_between_threads() {
     let (n, d, k) = (1300, 520, 1200);
     let points = points::<f32>(n, d);
     let checked = Points::to_fit(points.view(), None).unwrap();
-    assert!(super::cluster_sums::ClusterSums::bytes(&checked, k) > super::lloyd::PARTIAL_BYTES);
+    assert!(super::cluster_sums::ClusterSums::bytes(&checked, k) > super::move_rows::PARTIAL_BYTES);
     assert_same(&fit(Arch::new(), points.view(), k), &reference_fit(&points, k), "large sums");
 }
