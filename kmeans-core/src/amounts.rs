@@ -18,6 +18,7 @@ pub struct Quantizer {
 
 impl Quantizer {
     /// For `n` numbers of which `largest` is the largest; `None` if that is zero or not finite.
+    #[inline]
     pub fn new(largest: f64, n: usize) -> Option<Self> {
         if !(largest > 0.0 && largest.is_finite()) {
             return None;

@@ -63,6 +63,7 @@ pub struct Random {
 
 impl Random {
     /// The draws of restart number `restart` (from 0) under `seed`. Restarts from 2²⁴ on repeat earlier ones.
+    #[inline]
     pub fn new(seed: u64, restart: u32) -> Self {
         Self { seed, restart: restart & 0x00ff_ffff }
     }

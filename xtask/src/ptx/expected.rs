@@ -29,6 +29,19 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("sum_per_block_wide",            [3, 0,  0, 0, 0, 0]),
     ("count_histogram",               [3, 0,  0, 0, 0, 0]),
     ("count_changed",                 [0, 0,  0, 1, 0, 0]),
+    ("square_sum",                    [0, 0, 50, 0, 0, 0]), // 32 lanes of 64 bits: four digits, or a limb at a time
+    ("inertia_sums",                  [0, 0, 10, 0, 0, 0]), // a limb at a time
+    ("empty_list",                    [1, 0,  0, 2, 0, 0]), // votes to count, and to write
+    ("empty_farthest",                [1, 0, 20, 0, 0, 0]), // 32 lanes of distance and row
+    ("empty_move",                    [1, 0, 20, 0, 0, 0]),
+    ("seed_nearest",                  [2, 0, 10, 0, 0, 0]), // after loading, after use; the largest of 32 lanes
+    ("seed_amounts",                  [2, 0, 10, 0, 0, 0]), // sums before each thread: 32 lanes of 64 bits, two barriers
+    ("seed_draw",                     [5, 0, 20, 0, 0, 0]), // sums before each thread, twice, and the place between
+    ("seed_potentials",               [2, 0, 120, 0, 0, 0]), // 12 sums of 32 lanes
+    ("parallel_count",                [4, 0, 20, 0, 0, 0]), // sums before each thread, twice
+    ("parallel_offsets",              [2, 0, 10, 0, 0, 0]),
+    ("parallel_write",                [4, 0, 20, 0, 0, 0]),
+    ("parallel_merge",                [0, 0, 10, 0, 0, 0]),
     ("scale_movement",                [1, 0,  0, 0, 0, 0]),
     ("transposed_transpose",          [2, 0,  0, 0, 0, 0]),
     ("transposed_assign",             [1, 0,  5, 1, 0, 0]),
