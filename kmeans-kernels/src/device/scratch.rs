@@ -3,36 +3,49 @@
 use core::cell::Cell;
 use core::mem::MaybeUninit;
 
-/// Up to `N` words that only this thread sees. A GPU keeps them in local memory, where neighbouring threads' words lie
-/// together: fast while they use the same index.
-pub struct Scratch<const N: usize> {
-    words: [Cell<MaybeUninit<u64>>; N],
-    len: Cell<u32>,
+/// Memory for up to `N` words that only this thread sees. A GPU keeps them in local memory, where neighbouring threads'
+/// words lie together: fast while they use the same index.
+pub struct Scratch<const N: usize>([Cell<MaybeUninit<u64>>; N]);
+
+/// Words of a [`Scratch`].
+#[derive(Clone, Copy)]
+pub struct ScratchWords<'a> {
+    /// All of them have been written.
+    words: &'a [Cell<MaybeUninit<u64>>],
 }
 
 impl<const N: usize> Scratch<N> {
-    /// No words.
+    /// Memory that holds nothing yet.
     #[inline(always)]
     pub fn new() -> Self {
-        Self { words: [const { Cell::new(MaybeUninit::uninit()) }; N], len: Cell::new(0) }
+        Self([const { Cell::new(MaybeUninit::uninit()) }; N])
     }
 
-    /// `len` zeros. The others are not touched, which is what makes a few of many cheap. (Not part of `new`, whose result
-    /// would be copied.)
+    /// The first `len` words, zeros. The others are not touched, which is what makes a few of many cheap.
     #[inline(always)]
-    pub fn clear(&self, len: u32) {
+    pub fn zeros(&self, len: u32) -> ScratchWords<'_> {
         debug_assert!(len as usize <= N, "{len} words of {N}");
-        for word in self.words.iter().take(len as usize) {
+        let words = self.0.get(..len as usize).unwrap_or(&[]);
+        for word in words {
             word.set(MaybeUninit::new(0));
         }
-        self.len.set(len);
+        ScratchWords { words }
     }
+}
 
+impl<const N: usize> Default for Scratch<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ScratchWords<'_> {
     /// Word `index`.
     #[inline(always)]
-    pub fn get(&self, index: u32) -> u64 {
-        match self.word(index) {
-            // SAFETY: `clear` wrote the first `len` words.
+    pub fn get(self, index: u32) -> u64 {
+        debug_assert!((index as usize) < self.words.len(), "word {index} of {}", self.words.len());
+        match self.words.get(index as usize) {
+            // SAFETY: whoever made this wrote all of its words.
             Some(word) => unsafe { word.get().assume_init() },
             None => 0,
         }
@@ -40,21 +53,10 @@ impl<const N: usize> Scratch<N> {
 
     /// Writes word `index`.
     #[inline(always)]
-    pub fn set(&self, index: u32, value: u64) {
-        if let Some(word) = self.word(index) {
+    pub fn set(self, index: u32, value: u64) {
+        debug_assert!((index as usize) < self.words.len(), "word {index} of {}", self.words.len());
+        if let Some(word) = self.words.get(index as usize) {
             word.set(MaybeUninit::new(value));
         }
-    }
-
-    #[inline(always)]
-    fn word(&self, index: u32) -> Option<&Cell<MaybeUninit<u64>>> {
-        debug_assert!(index < self.len.get(), "word {index} of {}", self.len.get());
-        if index < self.len.get() { self.words.get(index as usize) } else { None }
-    }
-}
-
-impl<const N: usize> Default for Scratch<N> {
-    fn default() -> Self {
-        Self::new()
     }
 }

@@ -2,8 +2,10 @@
 //! and of w that the update has anyway. The first sum ([`squares`]) is the same all through a fit; the second ([`sums`])
 //! costs k·d additions a round. So no pass over the points is spent on the inertia, and it is rounded once.
 //!
-//! All terms are added to one array of limbs of 32 bits, in an `i64` each: limb j counts 2^(exponent + 32·j). The
-//! exponent is that of the lowest bit of any term or below, and there are limbs for the total: the host sees to both.
+//! All terms are added to one array of limbs of 32 bits, in an `i64` each: limb j counts 2^(exponent + 32·j). The host sees to
+//! two things. The exponent is that of the lowest bit of any term or below: of w·x², of a sum's unit times the lowest bit of
+//! c, of a total's unit times its square. And there are limbs, with one for the sign, for the total, for each term, and
+//! where sums are limbs themselves for all of their limbs times c, or totals times c².
 //!
 //! Each thread adds up its share in limbs of its own ([`Scratch`]) and carries them, so that each is below 2³² but for
 //! the last, which has the sign. A warp's sum of those adds less than 2³⁷ to a limb: 2²⁶ warps may do so before anyone
@@ -14,14 +16,14 @@ pub mod sums;
 
 use kmeans_core::launch::INERTIA_LIMBS;
 
-use crate::device::{Out, Scratch, lane};
+use crate::device::{Out, Scratch, ScratchWords, lane};
 use crate::together::sum_lanes;
 use crate::update::fixed::Words;
 
-/// A thread's limbs.
+/// Memory for a thread's limbs.
 type OwnLimbs = Scratch<{ INERTIA_LIMBS as usize }>;
 
-impl<const N: usize> Words for &Scratch<N> {
+impl Words for ScratchWords<'_> {
     #[inline(always)]
     fn add(self, index: u64, value: u64) {
         self.fetch_add(index, value);
@@ -36,7 +38,7 @@ impl<const N: usize> Words for &Scratch<N> {
 
 /// Adds the limbs of all lanes to `limbs`, one addition per limb and warp. All lanes take part.
 #[inline(always)]
-fn add_warp(own: &OwnLimbs, limbs: Out<u64>, words: u32) {
+fn add_warp(own: ScratchWords, limbs: Out<u64>, words: u32) {
     let mut carried = 0_i64;
     for limb in 0..words {
         let value = own.get(limb) as i64 + carried;

@@ -50,8 +50,8 @@ pub fn squares<T: Number>(
         }
         return;
     }
-    let own = OwnLimbs::new();
-    own.clear(words);
+    let memory = OwnLimbs::new();
+    let own = memory.zeros(words);
     let format = Limbs::new(exponent, words);
     // The row goes along, since a division per value would cost more than the rest.
     let (rows, columns) = (threads.checked_div(d as u64).unwrap_or(0), threads.checked_rem(d as u64).unwrap_or(0));
@@ -62,14 +62,14 @@ pub fn squares<T: Number>(
         let (weight, scale) = if weighted != 0 { decode(weights.get(row)) } else { (1, 0) };
         if squares_are_doubles::<T>() {
             let (square, e) = decode(x * x);
-            format.add_integer(&own, 0, square as i128 * weight as i128, e + scale);
+            format.add_integer(own, 0, square as i128 * weight as i128, e + scale);
         } else {
             // 106 bits times 53 bits is more than an i128 holds: take the square in two parts.
             let (x, e) = decode(x);
             let square = x as i128 * x as i128;
             let (high, low) = (square >> 53, square & ((1 << 53) - 1));
-            format.add_integer(&own, 0, low * weight as i128, 2 * e + scale);
-            format.add_integer(&own, 0, high * weight as i128, 2 * e + scale + 53);
+            format.add_integer(own, 0, low * weight as i128, 2 * e + scale);
+            format.add_integer(own, 0, high * weight as i128, 2 * e + scale + 53);
         }
         index += threads;
         (row, column) = (row + rows, column + columns);
@@ -77,7 +77,7 @@ pub fn squares<T: Number>(
             (row, column) = (row + 1, column - d as u64);
         }
     }
-    add_warp(&own, limbs, words);
+    add_warp(own, limbs, words);
 }
 
 device::entries! {

@@ -35,15 +35,15 @@ pub fn sums<T: Number>(
     if index - lane() as u64 >= len {
         return;
     }
-    let own = OwnLimbs::new();
-    own.clear(words);
+    let memory = OwnLimbs::new();
+    let own = memory.zeros(words);
     let format = Limbs::new(exponent, words);
     // Adds sum · factor · 2^scale.
     let add = |sum: Stored, factor: i64, scale: i32| {
         for part in 0..sum.parts() {
             let (integer, above) = sum.part(part);
             // 64 bits times 53 bits.
-            format.add_integer(&own, 0, integer * factor as i128, above + scale);
+            format.add_integer(own, 0, integer * factor as i128, above + scale);
         }
     };
     while index < len {
@@ -62,7 +62,7 @@ pub fn sums<T: Number>(
         add(total, high, unit + 2 * e + 53);
         index += grid_size() as u64 * block_size() as u64;
     }
-    add_warp(&own, limbs, words);
+    add_warp(own, limbs, words);
 }
 
 device::entries! {

@@ -47,10 +47,10 @@ impl<'a> Weights<'a> {
         Self { weights, weighted: weighted != 0 }
     }
 
-    /// The cost of a row whose D to the nearest is `near`.
+    /// The weight of a row. A cost is weight times D to the nearest: 1 changes no bit of it.
     #[inline(always)]
-    pub fn cost(self, row: u64, near: f64) -> f64 {
-        if self.weighted { self.weights.get(row) * near } else { near }
+    pub fn of(self, row: u64) -> f64 {
+        if self.weighted { self.weights.get(row) } else { 1.0 }
     }
 }
 
@@ -79,13 +79,19 @@ impl<'a> Amounts<'a> {
     /// The amount of a row.
     #[inline(always)]
     pub fn of(self, row: u64) -> u64 {
-        self.quantizer.amount(self.weights.cost(row, self.nearest.get(row)))
+        self.with(self.row(row), f64::INFINITY)
+    }
+
+    /// A row's weight, and its D to the nearest.
+    #[inline(always)]
+    pub fn row(self, row: u64) -> (f64, f64) {
+        (self.weights.of(row), self.nearest.get(row))
     }
 
     /// The amount of a row that has a further row at D `distance`.
     #[inline(always)]
-    pub fn with(self, row: u64, distance: f64) -> u64 {
-        self.quantizer.amount(self.weights.cost(row, self.nearest.get(row).min(distance)))
+    pub fn with(self, (weight, near): (f64, f64), distance: f64) -> u64 {
+        self.quantizer.amount(weight * near.min(distance))
     }
 }
 

@@ -54,7 +54,7 @@ pub fn nearest<T: Number>(
         if row < n {
             let near = if first != 0 { sum } else { nearest.get(row).min(sum) };
             nearest.set(row, near);
-            most = larger(most, weights.cost(row, near));
+            most = larger(most, weights.of(row) * near);
         }
         start += grid_size() as u64 * block_size() as u64;
     }

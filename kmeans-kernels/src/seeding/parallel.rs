@@ -177,7 +177,7 @@ pub fn merge(
         } else {
             near = nearest.get(row);
         }
-        most = larger(most, weights.cost(row, near));
+        most = larger(most, weights.of(row) * near);
         row += grid_size() as u64 * block_size() as u64;
     }
     raise(largest, most);

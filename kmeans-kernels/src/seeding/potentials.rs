@@ -65,6 +65,7 @@ pub fn potentials<T: Number>(
                 column += SEED_COLUMNS;
             }
             if row < n {
+                let row = amounts.row(row);
                 for (trial, (left, &sum)) in (0..).zip(left.iter_mut().zip(&sums)) {
                     if trial < count {
                         *left += amounts.with(row, sum);

@@ -45,14 +45,17 @@ impl<'a> Stored<'a> {
         self.words
     }
 
-    /// Part `index`: an integer of at most 64 bits and a sign, and how many bits above the sum's unit it counts.
+    /// Part `index`: an integer of at most 64 bits and a sign, and how many bits above the sum's unit it counts. Parts of
+    /// one and two words are no larger than the sum; limbs may be, since those below may take them back.
     #[inline(always)]
     pub fn part(self, index: u32) -> (i128, i32) {
-        let word = self.sums.get(self.at + index as u64);
         match self.words {
-            2 if index == 0 => (word as i128, 0),
-            2 => (word as i64 as i128, 64),
-            _ => (word as i64 as i128, 32 * index as i32),
+            2 => {
+                let sum = (self.sums.get(self.at + 1) as i64 as i128) << 64 | self.sums.get(self.at) as i128;
+                let half = (sum.unsigned_abs() >> (64 * index)) as u64 as i128;
+                (if sum < 0 { -half } else { half }, 64 * index as i32)
+            }
+            _ => (self.sums.get(self.at + index as u64) as i64 as i128, 32 * index as i32),
         }
     }
 }
