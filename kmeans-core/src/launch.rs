@@ -7,8 +7,12 @@
 //! Arrays are row-major. n counts points (64 bits, up to 3·10¹⁰: 2³¹ blocks of 16 rows), k clusters and d columns
 //! (32 bits, below 2³¹).
 
+mod empty;
+mod seeding;
 mod table;
 
+pub use empty::*;
+pub use seeding::*;
 pub use table::*;
 
 /// Most blocks of a grid, in x and y.

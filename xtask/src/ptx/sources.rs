@@ -7,7 +7,18 @@ use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
 /// The modules of kmeans-core that kernels use.
-const CORE: [&str; 8] = ["amounts", "exact", "exact/streamed", "fixed", "launch", "launch/table", "rng", "scalar"];
+const CORE: [&str; 10] = [
+    "amounts",
+    "exact",
+    "exact/streamed",
+    "fixed",
+    "launch",
+    "launch/empty",
+    "launch/seeding",
+    "launch/table",
+    "rng",
+    "scalar",
+];
 
 /// The hash of all sources that kernels are compiled from. Comments and tests do not count, since they change nothing.
 pub fn hash(root: &Path) -> Result<String> {
