@@ -215,6 +215,22 @@ fn plus_plus_stops_where_all_rows_coincide_with_a_row_picked() {
 }
 
 #[test]
+fn the_first_of_equally_good_trials_is_picked() {
+    for (potentials, best) in [([5, 3, 3, 4], 1), ([2, 2, 2, 2], 0), ([9, 8, 7, 7], 2), ([u64::MAX; 4], 0)] {
+        let emulator = Emulator::new(1);
+        let rows = emulator.buffer("rows", &[40_u64, 30, 20, 10]);
+        let (left, largest) = (emulator.buffer("potentials", &potentials), emulator.buffer("largest", &[7_u64]));
+        let (picked, row) = (emulator.buffer("picked", &[0_u64; 3]), emulator.uninitialised::<u64>("row", 1));
+        launch(&emulator, &contract::SEED_CHOOSE, contract::SEED_CHOOSE.blocks(1, 0), || {
+            choose::choose(rows.input(), left.output(), largest.output(), picked.output(), row.output(), 4, 2);
+        });
+        let expected = rows.to_vec()[best];
+        assert_eq!((row.to_vec(), picked.to_vec()), (vec![expected], vec![0, 0, expected]));
+        assert_eq!((left.to_vec(), largest.to_vec()), (vec![0; 4], vec![0]));
+    }
+}
+
+#[test]
 fn extreme_costs_are_drawn_as_the_reference_does() {
     check_plus_plus::<f32>(Data::Extreme, (200, 5, 3), 3, 2);
     check_plus_plus::<half::bf16>(Data::Extreme, (200, 5, 3), 3, 4);

@@ -281,8 +281,9 @@ mod tests {
         let random = Random::new(19, 0);
         for i in 0..300 {
             let mut b = ExactSum::new();
-            b.add(1.0 + random.below(1 << 40, Purpose::Point, 0, i) as f64);
-            b.add(encode(1 + random.below(1 << 50, Purpose::Point, 1, i) as i64, -400));
+            for (what, exponent) in [(0, 0), (1, -60), (3, -120), (4, -400)] {
+                b.add(encode(1 + random.below(1 << 50, Purpose::Point, what, i) as i64, exponent));
+            }
             let half = (1 << 53 | random.bits(Purpose::Point, 2, i) >> 12 | 1) as i64;
             for least in [-1, 0, 1] {
                 for (factor, exponent) in [(half, -60), (half << 1, -60), (1 << 53, 3), ((1 << 24) + 1, -20)] {
