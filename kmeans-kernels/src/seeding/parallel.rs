@@ -1,7 +1,7 @@
 //! k-means||: the rows that become candidates in a round, in ascending order, and the nearest candidate of every row.
 //!
 //! Whether a row is a candidate is a draw of its own. Two passes make it: [`count`] per range of `SEED_ROWS` rows and
-//! [`offsets`], then [`write`] each to its place. [`merge`] takes the labels and distances that an assignment to the
+//! [`offsets`], then [`write()`] each to its place. [`merge`] takes the labels and distances that an assignment to the
 //! new candidates gives.
 
 use kmeans_core::amounts::is_candidate;
