@@ -68,6 +68,12 @@ impl Random {
         Self { seed, restart: restart & 0x00ff_ffff }
     }
 
+    /// Seed and restart, for a kernel to make the same of.
+    #[inline]
+    pub fn parts(&self) -> (u64, u32) {
+        (self.seed, self.restart)
+    }
+
     /// 64 random bits for `index` at `step` of `purpose`.
     #[inline]
     pub fn bits(&self, purpose: Purpose, step: u32, index: u64) -> u64 {

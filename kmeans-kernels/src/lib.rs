@@ -35,6 +35,8 @@
 pub mod argmin;
 pub mod assign;
 pub mod count;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod cubin;
 pub mod device;
 pub mod distance;
 pub mod empty;

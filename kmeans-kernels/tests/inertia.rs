@@ -5,11 +5,13 @@ mod common;
 use common::{Data, SHAPES, labels, launch, numbers, stored, weighted_sums};
 use kmeans_core::exact::quotient;
 use kmeans_core::fixed::{ExponentRange, Width, ceil_log2};
-use kmeans_core::launch::{self as contract, INERTIA_LIMBS};
+use kmeans_core::launch::{self as contract, INERTIA_FEW, INERTIA_LIMBS};
 use kmeans_core::reference;
 use kmeans_kernels::device::Number;
 use kmeans_kernels::device::emulated::Emulator;
-use kmeans_kernels::inertia;
+use kmeans_kernels::inertia::squares::squares as add_squares;
+use kmeans_kernels::inertia::sums::sums as add_sums;
+use kmeans_kernels::inertia::{Few, Many};
 
 fn range(values: impl Iterator<Item = f64>) -> ExponentRange {
     values.fold(ExponentRange::ZERO, |range, value| range.union(ExponentRange::of(value)))
@@ -63,15 +65,20 @@ impl<T: Number> Case<'_, T> {
         let (n, k, d) = (n as u64, k as u32, d as u32);
         launch(&emulator, &contract::SQUARE_SUM, contract::square_sum(n, d), || {
             let (points, weights, limbs) = (points.input(), weights.input(), limbs.output());
-            inertia::squares::squares(points, weights, limbs, base, words, weighted, narrow as u32, n, d);
+            if words <= INERTIA_FEW {
+                add_squares::<T, Few>(points, weights, limbs, base, words, weighted, narrow as u32, n, d);
+            } else {
+                add_squares::<T, Many>(points, weights, limbs, base, words, weighted, narrow as u32, n, d);
+            }
         });
-        let sums = emulator.buffer("sums", &sums);
+        let cluster_sums = emulator.buffer("sums", &sums);
         let counts = emulator.buffer("counts", &counts);
         let totals = emulator.buffer("totals", if weighted == 0 { &[0] } else { &totals });
         let centroids = emulator.buffer("centroids", self.centroids);
         launch(&emulator, &contract::INERTIA_SUMS, contract::inertia_sums(k, d), || {
-            inertia::sums::sums(
-                sums.input(),
+            let run = if words <= INERTIA_FEW { add_sums::<T, Few> } else { add_sums::<T, Many> };
+            run(
+                cluster_sums.input(),
                 counts.input(),
                 totals.input(),
                 centroids.input(),

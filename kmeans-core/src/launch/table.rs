@@ -214,6 +214,12 @@ const ASSIGN: Kernel = kernel("", POINT_TYPES, 256, &[POINTS, CENTROIDS, LABELS_
 pub const ASSIGN_DIRECT: Kernel = Kernel { name: "assign_direct", ..ASSIGN };
 /// Labels. Launch: [`assign_tiled`].
 pub const ASSIGN_TILED: Kernel = Kernel { name: "assign_tiled", ..ASSIGN };
+/// Labels for up to [`NARROW_COLUMNS`] columns. Launch: [`assign_narrow`].
+pub const ASSIGN_NARROW: Kernel = Kernel { name: "assign_narrow", types: SINGLE_TYPES, ..ASSIGN };
+/// Most columns of [`ASSIGN_NARROW`].
+pub const NARROW_COLUMNS: u32 = 4;
+/// Values of centroids that a block of it holds at a time.
+pub const NARROW_VALUES: u32 = SHARED_BYTES / 4;
 /// Labels. Launch: [`assign_filtered`].
 pub const ASSIGN_FILTERED: Kernel = Kernel { name: "assign_filtered", types: SINGLE_TYPES, ..ASSIGN };
 
@@ -267,6 +273,11 @@ pub const fn assign_tiled(n: u64, size: u32) -> Geometry {
     ASSIGN.blocks(n.div_ceil(SIDE as u64), SIDE * (2 * SIDE + 1) * size)
 }
 
+/// A thread per row, for up to four columns.
+pub const fn assign_narrow(n: u64, k: u32, d: u32) -> Geometry {
+    ASSIGN.blocks(n.div_ceil(ASSIGN.block as u64), window_bytes(k as u64 * d as u64, 4))
+}
+
 /// 64 rows per block; two tiles of 16 columns by 64 rows and one of padding, in `f32`.
 pub const fn assign_filtered(n: u64) -> Geometry {
     ASSIGN.blocks(n.div_ceil(64), 2 * 16 * 65 * 4)
@@ -308,11 +319,32 @@ pub const fn sum_per_element(n: u64, d: u32) -> Geometry {
     SUM.rows(n.div_ceil(16), d as u64, 16, 0)
 }
 
+/// Copies of the sums that a block of the per-block sum has, a power of two: neighbouring threads add to different ones,
+/// so that they seldom wait for each other. One where shared memory has no room for two of all.
+pub const fn sum_copies(k: u32, d: u32, words: u32) -> u32 {
+    let total = (k as u64 * d as u64).saturating_mul(words as u64);
+    let mut copies = 1;
+    while copies < 32 && (total | 1) * (2 * copies) <= SUM_WORDS as u64 {
+        copies *= 2;
+    }
+    copies as u32
+}
+
+/// Words from one copy of the sums to the next: odd, so that the same sum of different copies lies in different banks.
+pub const fn sum_copy_words(words: u32) -> u32 {
+    words | 1
+}
+
 /// Blocks share the rows in x, and windows of sums in y.
 pub const fn sum_per_block(n: u64, k: u32, d: u32, words: u32) -> Geometry {
     let total = k as u64 * d as u64;
     let blocks = at_most(n.div_ceil(SUM_ROWS as u64), 1024) as u64;
-    SUM_PER_BLOCK.rows(blocks, total, SUM_WORDS / words, window_bytes(total, 8 * words))
+    let copies = sum_copies(k, d, words);
+    let shared = match copies {
+        1 => window_bytes(total, 8 * words),
+        _ => 8 * copies * sum_copy_words(total as u32 * words),
+    };
+    SUM_PER_BLOCK.rows(blocks, total, SUM_WORDS / words, shared)
 }
 
 /// Carries limbs, so that another 2³¹ points can be added. Launch: `thread_each(count)`.
@@ -323,6 +355,8 @@ pub const LIMBS_CARRY: Kernel =
 
 /// Most limbs that a thread sums in: those of [`crate::exact::ExactSum`].
 pub const INERTIA_LIMBS: u32 = 206;
+/// Most limbs for which the kernels without `MANY` have memory.
+pub const INERTIA_FEW: u32 = 32;
 
 const LIMBS_OUT: Argument = output("limbs", Type::U64, "[words]");
 
@@ -335,6 +369,9 @@ pub const SQUARE_SUM: Kernel = kernel(
     256,
     &[POINTS, WEIGHTS, LIMBS_OUT, EXPONENT, WORDS, WEIGHTED, value("narrow", Type::U32), N, D],
 );
+
+/// The same for up to [`INERTIA_LIMBS`] limbs. Launch: [`square_sum`].
+pub const SQUARE_SUM_MANY: Kernel = Kernel { name: "square_sum_many", ..SQUARE_SUM };
 
 /// Threads share the values.
 pub const fn square_sum(n: u64, d: u32) -> Geometry {
@@ -369,6 +406,9 @@ pub const INERTIA_SUMS: Kernel = kernel(
         D,
     ],
 );
+
+/// The same for up to [`INERTIA_LIMBS`] limbs. Launch: [`inertia_sums`].
+pub const INERTIA_SUMS_MANY: Kernel = Kernel { name: "inertia_sums_many", ..INERTIA_SUMS };
 
 /// Threads share the centroids' elements: a few each before there are more blocks than a GPU runs at a time.
 pub const fn inertia_sums(k: u32, d: u32) -> Geometry {
@@ -584,6 +624,7 @@ pub const KERNELS: &[Kernel] = &[
     ARGMIN_SHUFFLE,
     ASSIGN_DIRECT,
     ASSIGN_TILED,
+    ASSIGN_NARROW,
     ASSIGN_FILTERED,
     NORMS,
     SUM_PER_SAMPLE_NARROW,
@@ -601,7 +642,9 @@ pub const KERNELS: &[Kernel] = &[
     COUNT_MEMBERS,
     LIMBS_CARRY,
     SQUARE_SUM,
+    SQUARE_SUM_MANY,
     INERTIA_SUMS,
+    INERTIA_SUMS_MANY,
     SCALE_DIVIDE_NARROW,
     SCALE_DIVIDE_WIDE,
     SCALE_DIVIDE_LIMBS,

@@ -38,7 +38,7 @@ mod nvptx;
 mod scratch;
 mod swizzled;
 
-pub use scratch::{Scratch, ScratchWords};
+pub use scratch::{Scratch, ScratchMemory, ScratchWords};
 pub use swizzled::Swizzled;
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -7,6 +7,14 @@ use core::mem::MaybeUninit;
 /// words lie together: fast while they use the same index.
 pub struct Scratch<const N: usize>([Cell<MaybeUninit<u64>>; N]);
 
+/// A [`Scratch`] of some size.
+pub trait ScratchMemory {
+    /// Memory that holds nothing yet.
+    fn new() -> Self;
+    /// The first `len` words, zeros. The others are not touched, which is what makes a few of many cheap.
+    fn zeros(&self, len: u32) -> ScratchWords<'_>;
+}
+
 /// Words of a [`Scratch`].
 #[derive(Clone, Copy)]
 pub struct ScratchWords<'a> {
@@ -14,28 +22,20 @@ pub struct ScratchWords<'a> {
     words: &'a [Cell<MaybeUninit<u64>>],
 }
 
-impl<const N: usize> Scratch<N> {
-    /// Memory that holds nothing yet.
+impl<const N: usize> ScratchMemory for Scratch<N> {
     #[inline(always)]
-    pub fn new() -> Self {
+    fn new() -> Self {
         Self([const { Cell::new(MaybeUninit::uninit()) }; N])
     }
 
-    /// The first `len` words, zeros. The others are not touched, which is what makes a few of many cheap.
     #[inline(always)]
-    pub fn zeros(&self, len: u32) -> ScratchWords<'_> {
+    fn zeros(&self, len: u32) -> ScratchWords<'_> {
         debug_assert!(len as usize <= N, "{len} words of {N}");
         let words = self.0.get(..len as usize).unwrap_or(&[]);
         for word in words {
             word.set(MaybeUninit::new(0));
         }
         ScratchWords { words }
-    }
-}
-
-impl<const N: usize> Default for Scratch<N> {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -14,14 +14,17 @@
 pub mod squares;
 pub mod sums;
 
-use kmeans_core::launch::INERTIA_LIMBS;
+use kmeans_core::launch::{INERTIA_FEW, INERTIA_LIMBS};
 
 use crate::device::{Out, Scratch, ScratchWords, lane};
 use crate::together::sum_lanes;
 use crate::update::fixed::Words;
 
-/// Memory for a thread's limbs.
-type OwnLimbs = Scratch<{ INERTIA_LIMBS as usize }>;
+/// Memory for a thread's limbs, of data whose exponents are not far apart. A GPU sets local memory aside for every thread
+/// that it can hold, so the rare case has kernels of its own.
+pub type Few = Scratch<{ INERTIA_FEW as usize }>;
+/// Memory for the limbs of any data.
+pub type Many = Scratch<{ INERTIA_LIMBS as usize }>;
 
 impl Words for ScratchWords<'_> {
     #[inline(always)]

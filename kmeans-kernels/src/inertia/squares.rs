@@ -6,8 +6,8 @@
 use kmeans_core::fixed::{FixedPoint, Width};
 use kmeans_core::scalar::decode;
 
-use super::{OwnLimbs, add_warp};
-use crate::device::{self, In, Number, Out, block_index, block_size, grid_size, lane, thread_index};
+use super::{Few, Many, add_warp};
+use crate::device::{self, In, Number, Out, ScratchMemory, block_index, block_size, grid_size, lane, thread_index};
 use crate::together::sum_lanes;
 use crate::update::fixed::{Format, Limbs};
 
@@ -20,7 +20,7 @@ fn squares_are_doubles<T: Number>() -> bool {
 /// Adds Σ w·x² to `limbs`; the weights are 1 where `weighted` is 0. `narrow`: no weights, and a thread's share fits an
 /// `i128` in units of 2^`exponent`.
 #[inline(always)]
-pub fn squares<T: Number>(
+pub fn squares<T: Number, M: ScratchMemory>(
     points: In<T>,
     weights: In<f64>,
     limbs: Out<u64>,
@@ -50,7 +50,7 @@ pub fn squares<T: Number>(
         }
         return;
     }
-    let memory = OwnLimbs::new();
+    let memory = M::new();
     let own = memory.zeros(words);
     let format = Limbs::new(exponent, words);
     // The row goes along, since a division per value would cost more than the rest.
@@ -82,8 +82,12 @@ pub fn squares<T: Number>(
 
 device::entries! {
     squares(points: In<T>, weights: In<f64>, limbs: Out<u64>, exponent: i32, words: u32, weighted: u32, narrow: u32, n: u64, d: u32);
-    square_sum_f32: (f32),
-    square_sum_f64: (f64),
-    square_sum_f16: (half::f16),
-    square_sum_bf16: (half::bf16),
+    square_sum_f32: (f32, Few),
+    square_sum_f64: (f64, Few),
+    square_sum_f16: (half::f16, Few),
+    square_sum_bf16: (half::bf16, Few),
+    square_sum_many_f32: (f32, Many),
+    square_sum_many_f64: (f64, Many),
+    square_sum_many_f16: (half::f16, Many),
+    square_sum_many_bf16: (half::bf16, Many),
 }

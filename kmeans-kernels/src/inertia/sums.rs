@@ -5,15 +5,15 @@
 
 use kmeans_core::scalar::decode;
 
-use super::{OwnLimbs, add_warp};
-use crate::device::{self, In, Number, Out, block_index, block_size, grid_size, lane, thread_index};
+use super::{Few, Many, add_warp};
+use crate::device::{self, In, Number, Out, ScratchMemory, block_index, block_size, grid_size, lane, thread_index};
 use crate::update::fixed::{Format, Limbs};
 use crate::update::stored::Stored;
 
 /// Adds Σ (W·c² − 2·c·S) to `limbs`. `sums` and `totals` are as [`Stored`] reads them; W comes from `counts` where
 /// `weighted` is 0.
 #[inline(always)]
-pub fn sums<T: Number>(
+pub fn sums<T: Number, M: ScratchMemory>(
     sums: In<u64>,
     counts: In<u64>,
     totals: In<u64>,
@@ -35,7 +35,7 @@ pub fn sums<T: Number>(
     if index - lane() as u64 >= len {
         return;
     }
-    let memory = OwnLimbs::new();
+    let memory = M::new();
     let own = memory.zeros(words);
     let format = Limbs::new(exponent, words);
     // Adds sum · factor · 2^scale.
@@ -71,8 +71,12 @@ device::entries! {
         sum_exponent: i32, sum_words: u32, total_exponent: i32, total_words: u32, weighted: u32,
         exponent: i32, words: u32, k: u32, d: u32
     );
-    inertia_sums_f32: (f32),
-    inertia_sums_f64: (f64),
-    inertia_sums_f16: (half::f16),
-    inertia_sums_bf16: (half::bf16),
+    inertia_sums_f32: (f32, Few),
+    inertia_sums_f64: (f64, Few),
+    inertia_sums_f16: (half::f16, Few),
+    inertia_sums_bf16: (half::bf16, Few),
+    inertia_sums_many_f32: (f32, Many),
+    inertia_sums_many_f64: (f64, Many),
+    inertia_sums_many_f16: (half::f16, Many),
+    inertia_sums_many_bf16: (half::bf16, Many),
 }

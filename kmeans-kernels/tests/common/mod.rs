@@ -11,7 +11,7 @@ use kmeans_kernels::device::Number;
 use kmeans_kernels::device::emulated::{Emulator, Fault, Geometry};
 
 /// Shapes (n, k, d): ones, tile edges, one more and one less, more clusters than points of a tile, wide and narrow.
-pub const SHAPES: [(usize, usize, usize); 11] = [
+pub const SHAPES: [(usize, usize, usize); 13] = [
     (1, 1, 1),
     (5, 2, 3),
     (64, 16, 16),
@@ -23,6 +23,8 @@ pub const SHAPES: [(usize, usize, usize); 11] = [
     (129, 130, 1),
     (33, 33, 130),
     (70, 66, 40),
+    (300, 5, 2),
+    (90, 40, 4),
 ];
 
 /// Launches a kernel of the contract and fails the test on a fault.

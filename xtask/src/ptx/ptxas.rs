@@ -11,7 +11,9 @@ use super::{Tier, output};
 /// Kernels, without their types, that keep an array in local memory, each with the reason. None may spill.
 const STACK_ALLOWED: &[(&str, &str)] = &[
     ("square_sum", "limbs that a value's exponent selects"),
+    ("square_sum_many", "limbs that a value's exponent selects"),
     ("inertia_sums", "limbs that a value's exponent selects"),
+    ("inertia_sums_many", "limbs that a value's exponent selects"),
 ];
 
 /// Assembles a file and reports every kernel's registers. Returns faults.
@@ -46,7 +48,7 @@ pub fn check(root: &Path, tier: &Tier, path: &Path) -> Result<Vec<String>> {
 }
 
 /// Where `ptxas` is: the environment's word, the path, or the package of `PyPI` in `.venv`.
-fn find(root: &Path) -> Option<PathBuf> {
+pub fn find(root: &Path) -> Option<PathBuf> {
     if let Some(path) = env::var_os("PTXAS") {
         return Some(path.into());
     }
