@@ -1,5 +1,6 @@
 //! Tasks for people who work on the project: `cargo xtask help`.
 
+mod bundle;
 mod ptx;
 
 use std::path::Path;
@@ -22,6 +23,10 @@ enum Task {
     /// have it on PATH, or in a virtual environment `.venv` at the root (pip install nvidia-cuda-nvcc). Without one it
     /// says so, and fails only if `KMEANS_REQUIRE_PTXAS=1`.
     CheckPtx,
+    /// Build tests, benchmarks and examples into one folder, for a machine with a GPU and without Rust.
+    ///
+    /// Writes target/gpu-bundle: programs, the data they read, and `run.sh`, which says what it can do.
+    Bundle,
 }
 
 fn main() -> Result<()> {
@@ -29,5 +34,6 @@ fn main() -> Result<()> {
     match Task::parse() {
         Task::Ptx => ptx::write(root),
         Task::CheckPtx => ptx::check(root),
+        Task::Bundle => bundle::write(root),
     }
 }
