@@ -12,8 +12,18 @@ use crate::ptx::output;
 /// What runs there.
 const RUN: &str = include_str!("bundle/run.sh");
 
-/// Packages whose programs and tests go along. One call of cargo builds them, so that what they share is built once.
-const PACKAGES: [&str; 4] = ["kmeans-host", "kmeans-tests", "kmeans-benches", "kmeans-examples"];
+/// The packages whose programs and tests go along. One call of cargo builds them, so that what they share is built once.
+const WHAT: &[&str] = &[
+    "-pkmeans-host",
+    "-pkmeans-tests",
+    "-pkmeans-benches",
+    "-pkmeans-examples",
+    "--bins",
+    "--examples",
+    "--tests",
+    "--profile=bundle",
+    "--message-format=json-render-diagnostics",
+];
 
 /// Packages whose unit tests are for a GPU too.
 const UNIT_TESTS: [&str; 1] = ["kmeans_host"];
@@ -23,7 +33,7 @@ const DATA: [(&str, &str); 3] =
     [("tests/data", "data"), ("examples/data", "examples-data"), ("benches/peers", "peers")];
 
 /// Builds everything and writes target/gpu-bundle.
-pub fn write(root: &Path) -> Result<()> {
+pub fn write(root: &Path, cust: bool) -> Result<()> {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let bundle = target.join("gpu-bundle");
     if bundle.exists() {
@@ -31,7 +41,11 @@ pub fn write(root: &Path) -> Result<()> {
     }
     let bin = bundle.join("bin");
     fs::create_dir_all(&bin)?;
-    for (name, program) in programs(root)? {
+    let mut found = programs(Command::new(env!("CARGO")).arg("build").args(WHAT), root)?;
+    if cust {
+        found.extend(programs(&mut with_cust(&target)?, root)?);
+    }
+    for (name, program) in found {
         fs::copy(&program, bin.join(&name)).with_context(|| format!("copying {}", program.display()))?;
     }
     for (from, to) in DATA {
@@ -42,11 +56,28 @@ pub fn write(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// All programs by name; tests as `test-<name>`.
-fn programs(root: &Path) -> Result<Vec<(String, PathBuf)>> {
+/// The call of cargo that builds the test with the crate `cust`.
+///
+/// That crate links the driver, which is not here: a library of the same name and without content stands in for it.
+fn with_cust(target: &Path) -> Result<Command> {
+    let folder = target.join("driver-stand-in");
+    fs::create_dir_all(folder.join("lib64"))?;
+    let library = folder.join("lib64/libcuda.so");
+    let flags = ["-shared", "-Wl,-soname,libcuda.so.1", "-x", "c", "/dev/null", "-o"];
+    output(Command::new("cc").args(flags).arg(&library)).context("making a stand-in for the driver")?;
     let mut command = Command::new(env!("CARGO"));
-    command.current_dir(root).args(["build", "--bins", "--examples", "--tests", "--profile", "bundle"]);
-    command.args(PACKAGES.iter().flat_map(|package| ["-p", package])).arg("--message-format=json-render-diagnostics");
+    command
+        .args(["rustc", "-p", "kmeans-tests", "--features", "cust", "--test", "cust", "--profile", "bundle"])
+        .arg("--message-format=json-render-diagnostics")
+        .args(["--", "-Clink-arg=-Wl,--no-as-needed", "-Clink-arg=-lcuda"])
+        .arg("-Clink-arg=-Wl,--unresolved-symbols=ignore-all")
+        .env("CUDA_LIBRARY_PATH", folder);
+    Ok(command)
+}
+
+/// The programs that a call of cargo builds, by name; tests as `test-<name>`.
+fn programs(command: &mut Command, root: &Path) -> Result<Vec<(String, PathBuf)>> {
+    command.current_dir(root);
     let messages = output(command.stderr(Stdio::inherit()))?;
     let mut programs = Vec::new();
     for message in messages.lines() {

@@ -26,7 +26,11 @@ enum Task {
     /// Build tests, benchmarks and examples into one folder, for a machine with a GPU and without Rust.
     ///
     /// Writes target/gpu-bundle: programs, the data they read, and `run.sh`, which says what it can do.
-    Bundle,
+    Bundle {
+        /// Also the test of device buffers of the crate `cust`, linked against a stand-in for the driver.
+        #[arg(long)]
+        cust: bool,
+    },
 }
 
 fn main() -> Result<()> {
@@ -34,6 +38,6 @@ fn main() -> Result<()> {
     match Task::parse() {
         Task::Ptx => ptx::write(root),
         Task::CheckPtx => ptx::check(root),
-        Task::Bundle => bundle::write(root),
+        Task::Bundle { cust } => bundle::write(root, cust),
     }
 }

@@ -17,6 +17,8 @@ tests() {
     done
     KMEANS_DEVICE=cuda bin/test-gpu_memory
     bin/test-kmeans_host
+    # Packed with --cust.
+    if [ -x bin/test-cust ]; then bin/test-cust; fi
 }
 
 sanitize() {
