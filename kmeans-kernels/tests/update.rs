@@ -278,3 +278,67 @@ fn divides<T: Number>() {
 fn quotients_are_the_exact_means_and_movement_is_theirs() {
     for_each_type!(divides());
 }
+
+/// Sums kept and moved from `before` to `after` are those of `after`, and so are the counts.
+fn moved<T: Number, F: Format>(kernel: &Kernel, most: u32) {
+    for case in cases::<T>(most) {
+        let (n, k, d) = case.shape;
+        let after = &case.labels;
+        let before: Vec<u32> =
+            after.iter().enumerate().map(|(i, &l)| if i % 3 == 0 { (l + 1) % k } else { l }).collect();
+        let emulator = Emulator::new(n + k as u64);
+        let (x, l) = (emulator.buffer("points", &case.points), emulator.buffer("labels", after));
+        let b = emulator.buffer("before", &before);
+        let sums_of = |labels: &[u32]| {
+            let sums = emulator.buffer("sums", &vec![0_u64; (k * d * most) as usize]);
+            let l = emulator.buffer("labels", labels);
+            launch(&emulator, &contract::SUM_PER_ELEMENT_NARROW, contract::sum_per_element(n, d), || {
+                let (x, l, sums) = (x.input(), l.input(), sums.output());
+                update::per_element::per_element::<T, F>(x, l, sums, case.exponent, most, n, d);
+            });
+            sums
+        };
+        let count_of = |labels: &[u32]| {
+            let mut counts = vec![0_u64; k as usize];
+            for &label in labels {
+                counts[label as usize] += 1;
+            }
+            counts
+        };
+        let (rows, changed) = (emulator.buffer("rows", &vec![u32::MAX; n as usize]), emulator.buffer("changed", &[0]));
+        launch(&emulator, &contract::CHANGED_ROWS, contract::changed_rows(n), || {
+            count::rows::rows(b.input(), l.input(), rows.output(), changed.output(), n);
+        });
+        let expected: Vec<u32> = (0..n as u32).filter(|&i| before[i as usize] != after[i as usize]).collect();
+        let mut listed = rows.to_vec()[..expected.len()].to_vec();
+        listed.sort_unstable();
+        assert_eq!((listed, changed.to_vec()), (expected.clone(), vec![expected.len() as u64]), "{}", case.what);
+        let (sums, counts) = (sums_of(&before), emulator.buffer("counts", &count_of(&before)));
+        launch(&emulator, kernel, contract::sum_moved(n), || {
+            update::moved::moved::<T, F>(
+                x.input(),
+                l.input(),
+                b.input(),
+                rows.input(),
+                changed.input(),
+                sums.output(),
+                counts.output(),
+                case.exponent,
+                most,
+                d,
+            );
+        });
+        assert_eq!(sums.to_vec(), sums_of(after).to_vec(), "{} {}", kernel.name, case.what);
+        assert_eq!(counts.to_vec(), count_of(after), "{} {}", kernel.name, case.what);
+    }
+}
+
+fn moved_all<T: Number>() {
+    moved::<T, Narrow>(&contract::SUM_MOVED_NARROW, 1);
+    moved::<T, Wide>(&contract::SUM_MOVED_WIDE, 2);
+}
+
+#[test]
+fn sums_that_are_kept_and_moved_are_exact() {
+    for_each_type!(moved_all());
+}

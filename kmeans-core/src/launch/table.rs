@@ -432,6 +432,52 @@ pub const COUNT_CHANGED: Kernel = kernel(
     &[input("before", Type::U32, "[n]"), LABELS_IN, output("changed", Type::U64, "[1]"), N],
 );
 
+/// Adds to the number of labels that changed, and lists the rows. Launch: [`changed_rows`].
+pub const CHANGED_ROWS: Kernel = kernel(
+    "changed_rows",
+    &[],
+    1024,
+    &[
+        input("before", Type::U32, "[n]"),
+        LABELS_IN,
+        output("rows", Type::U32, "[n]"),
+        output("changed", Type::U64, "[1]"),
+        N,
+    ],
+);
+
+/// A thread per row; 8 bytes per warp, and where the block's list begins.
+pub const fn changed_rows(n: u64) -> Geometry {
+    CHANGED_ROWS.blocks(n.div_ceil(CHANGED_ROWS.block as u64), 8 * CHANGED_ROWS.block / 32 + 8)
+}
+
+const SUM_MOVED: Kernel = kernel(
+    "",
+    POINT_TYPES,
+    256,
+    &[
+        POINTS,
+        LABELS_IN,
+        input("before", Type::U32, "[n]"),
+        input("rows", Type::U32, "[n]"),
+        input("count", Type::U64, "[1]"),
+        SUMS_OUT,
+        COUNTS_OUT,
+        EXPONENT,
+        WORDS,
+        D,
+    ],
+);
+/// Moves the rows of a list between narrow sums, and between counts. Launch: [`sum_moved`].
+pub const SUM_MOVED_NARROW: Kernel = Kernel { name: "sum_moved_narrow", ..SUM_MOVED };
+/// Moves the rows of a list between wide sums, and between counts. Launch: [`sum_moved`].
+pub const SUM_MOVED_WIDE: Kernel = Kernel { name: "sum_moved_wide", ..SUM_MOVED };
+
+/// As many blocks as a GPU runs at a time, which go round: the device alone knows how many rows there are, of n.
+pub const fn sum_moved(n: u64) -> Geometry {
+    SUM_MOVED.blocks(at_most(n.div_ceil(8), 1056) as u64, 0)
+}
+
 /// Adds to the number of points of positive weight. Launch: `thread_each(n)`.
 pub const COUNT_MEMBERS: Kernel =
     kernel("count_members", &[], 256, &[LABELS_IN, WEIGHTS, output("members", Type::U64, "[k]"), N]);
@@ -639,6 +685,9 @@ pub const KERNELS: &[Kernel] = &[
     COUNT_GLOBAL,
     COUNT_HISTOGRAM,
     COUNT_CHANGED,
+    CHANGED_ROWS,
+    SUM_MOVED_NARROW,
+    SUM_MOVED_WIDE,
     COUNT_MEMBERS,
     LIMBS_CARRY,
     SQUARE_SUM,

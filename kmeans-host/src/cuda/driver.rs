@@ -350,6 +350,11 @@ pub fn write_as<E: Stored>(array: &mut Array<u64>, words: Range<usize>) -> Arg<'
     Arg::Out(Span { element: E::STORED, ..span(array, words) })
 }
 
+/// Words of `array` to read.
+pub fn read_words(array: &Array<u64>, words: Range<usize>) -> Arg<'_> {
+    Arg::In(span(array, words))
+}
+
 impl Stream {
     /// The GPU it belongs to.
     pub fn gpu(&self) -> &Arc<Gpu> {

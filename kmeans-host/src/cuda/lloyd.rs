@@ -9,7 +9,7 @@ use ndarray::Array2;
 
 use super::Number;
 use super::assigner::Assigner;
-use super::driver::{Arg, Array, read, write, write_as};
+use super::driver::{Arg, Array, read, read_words, write, write_as};
 use super::empty::Empty;
 use super::inertia::{Inertia, mean_variance, start_range};
 use super::job::{Data, upload_matrix};
@@ -25,6 +25,10 @@ const MOVEMENT: usize = 1;
 const EMPTY: usize = 2;
 const LIMBS: usize = 3;
 
+/// Sums are kept, and rows moved between them, while fewer than one in this many rows changed in the round before: a row
+/// is then read once and added twice, by additions to global memory that cost more than those of a whole pass.
+const MOVE_BELOW: u64 = 8;
+
 /// What a fit carries from round to round.
 struct State<'a, 'p, T> {
     data: &'a Data<'p, T>,
@@ -34,6 +38,10 @@ struct State<'a, 'p, T> {
     /// The labels of the round before.
     before: Array<u32>,
     centroids: Array<T>,
+    /// Rows that changed their label in this round.
+    changed: Array<u32>,
+    /// How many did in the round before.
+    changed_before: u64,
     /// The means of the labels.
     updated: Array<T>,
     /// How far each centroid moved.
@@ -100,6 +108,7 @@ pub fn lloyd<T: Number>(
             };
             swap(&mut state.centroids, &mut state.updated);
         }
+        state.changed_before = record.labels_changed;
         history.push(record);
         match observe(history.len(), record) {
             Control::Continue => {}
@@ -111,7 +120,7 @@ pub fn lloyd<T: Number>(
     let inertia = match history.last() {
         Some(last) if current => last.inertia,
         // The last update moved the centroids: the labels returned belong to where they are now.
-        _ => state.label_final()?,
+        _ => state.label_final(history.is_empty())?,
     };
     let (k, d) = start.dim();
     let centroids = data.stream.download(&state.centroids, k * d)?;
@@ -138,6 +147,8 @@ impl<'a, 'p, T: Number> State<'a, 'p, T> {
             k,
             labels: stream.array(data.facts.n)?,
             before: stream.array(data.facts.n)?,
+            changed: stream.array(if sums.can_move(data.n()) { data.facts.n } else { 1 })?,
+            changed_before: u64::MAX,
             centroids: upload_matrix(stream, start.view())?,
             updated: stream.array(start.len())?,
             moved: stream.array(k)?,
@@ -152,14 +163,34 @@ impl<'a, 'p, T: Number> State<'a, 'p, T> {
     /// One round, without a look at what came out.
     fn round(&mut self, first: bool) -> Result<(), Error> {
         let data = self.data;
-        swap(&mut self.labels, &mut self.before);
-        data.stream.clear(&mut self.record)?;
-        self.assigner.assign(data, &self.centroids, self.k, &mut self.labels)?;
-        self.count_changed(first)?;
-        self.sums.add_up(data, &self.labels)?;
+        self.label(first)?;
         self.inertia.launch(data, &self.sums, &self.centroids, &mut self.record, LIMBS)?;
         self.empty.find(data, &self.sums, write_as::<u32>(&mut self.record, EMPTY..EMPTY + 1))?;
         self.update()
+    }
+
+    /// Labels for the centroids, and their sums; `first`: there are none before.
+    fn label(&mut self, first: bool) -> Result<(), Error> {
+        let data = self.data;
+        swap(&mut self.labels, &mut self.before);
+        data.stream.clear(&mut self.record)?;
+        self.assigner.assign(data, &self.centroids, self.k, &mut self.labels)?;
+        if !first && self.sums.can_move(data.n()) && self.changed_before < data.n() / MOVE_BELOW {
+            self.move_changed()
+        } else {
+            self.count_changed(first)?;
+            self.sums.add_up(data, &self.labels)
+        }
+    }
+
+    /// Lists the rows whose label changed, and moves them between sums.
+    fn move_changed(&mut self) -> Result<(), Error> {
+        let (data, n) = (self.data, self.data.n());
+        let count = write_as::<u64>(&mut self.record, CHANGED..CHANGED + 1);
+        let arguments = [read(&self.before), read(&self.labels), write(&mut self.changed), count, Arg::U64(n)];
+        data.launch(&launch::CHANGED_ROWS, launch::changed_rows(n), &arguments)?;
+        let count = read_words(&self.record, CHANGED..CHANGED + 1);
+        self.sums.move_rows(data, (&self.before, &self.labels), &self.changed, count)
     }
 
     fn count_changed(&mut self, first: bool) -> Result<(), Error> {
@@ -204,10 +235,8 @@ impl<'a, 'p, T: Number> State<'a, 'p, T> {
     }
 
     /// Labels, sums and inertia for the final centroids.
-    fn label_final(&mut self) -> Result<f64, Error> {
-        let data = self.data;
-        self.assigner.assign(data, &self.centroids, self.k, &mut self.labels)?;
-        self.sums.add_up(data, &self.labels)?;
-        self.inertia.of(data, &self.sums, &self.centroids)
+    fn label_final(&mut self, first: bool) -> Result<f64, Error> {
+        self.label(first)?;
+        self.inertia.of(self.data, &self.sums, &self.centroids)
     }
 }

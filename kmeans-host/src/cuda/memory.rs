@@ -22,11 +22,11 @@ pub fn needed<T: Number>(facts: &Facts, task: Task, uploaded: bool) -> u64 {
     let centroids = k as u64 * d * size;
     let assign = Assigner::<T>::bytes(facts, k);
     let state = match task {
-        // Two rounds' labels and the best ones; D of every row, for seeding or for empty clusters; old and new centroids,
+        // Two rounds' labels, the best ones, and the rows that changed; D of every row, for seeding or for empty clusters; old and new centroids,
         // and the distances between them; the list of empty clusters.
         Task::Fit { k } => {
             let seeding = 8 * n + 4 * n;
-            4 * 3 * n + seeding + 2 * centroids + 16 * k as u64 + Sums::bytes::<T>(facts, k)
+            4 * 4 * n + seeding + 2 * centroids + 16 * k as u64 + Sums::bytes::<T>(facts, k)
         }
         // Labels; the centroids; either sums or distances, the latter in parts.
         Task::Predict { k } => {

@@ -165,6 +165,37 @@ impl Sums {
         add_weights(data, labels, &mut weighted.totals, &weighted.format, self.k)
     }
 
+    /// Whether [`move_rows`](Self::move_rows) can be asked for.
+    pub fn can_move(&self, n: u64) -> bool {
+        // The list of rows has 32 bits each; limbs would have to be carried, weights be moved too.
+        self.weighted.is_none() && !self.format.has_limbs() && u32::try_from(n).is_ok()
+    }
+
+    /// Turns the sums of the labels in `before` to those of `labels`: the first `count` of `rows` are where they differ.
+    pub fn move_rows<T: Number>(
+        &mut self,
+        data: &Data<'_, T>,
+        (before, labels): (&Array<u32>, &Array<u32>),
+        rows: &Array<u32>,
+        count: Arg<'_>,
+    ) -> Result<(), Error> {
+        let words = self.format.words;
+        let kernel = if words == 1 { &launch::SUM_MOVED_NARROW } else { &launch::SUM_MOVED_WIDE };
+        let arguments = [
+            data.points.arg(),
+            read(labels),
+            read(before),
+            read(rows),
+            count,
+            write(&mut self.sums),
+            write(&mut self.counts),
+            Arg::I32(self.format.exponent),
+            Arg::U32(words),
+            Arg::U32(data.d()),
+        ];
+        data.launch(kernel, launch::sum_moved(data.n()), &arguments)
+    }
+
     fn add_points<T: Number>(&mut self, data: &Data<'_, T>, labels: &Array<u32>) -> Result<(), Error> {
         let (n, k, d) = (data.n(), self.k, data.d());
         let words = self.format.words;

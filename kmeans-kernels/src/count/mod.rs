@@ -11,3 +11,4 @@ pub mod changed;
 pub mod global;
 pub mod histogram;
 pub mod members;
+pub mod rows;

@@ -29,6 +29,7 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("sum_per_block_narrow",          [3, 0,  0, 0, 0, 0]), // after clearing, adding, flushing
     ("sum_per_block_wide",            [3, 0,  0, 0, 0, 0]),
     ("count_histogram",               [3, 0,  0, 0, 0, 0]),
+    ("changed_rows",                  [3, 0, 10, 0, 0, 0]), // two to sum up, one for where the list begins; 64 bits
     ("count_changed",                 [0, 0,  0, 1, 0, 0]),
     ("square_sum",                    [0, 0, 50, 0, 0, 0]), // 32 lanes of 64 bits: four digits, or a limb at a time
     ("square_sum_many",               [0, 0, 50, 0, 0, 0]),
