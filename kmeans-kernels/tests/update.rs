@@ -8,6 +8,7 @@ use kmeans_core::{Scalar, reference};
 use kmeans_kernels::device::emulated::Emulator;
 use kmeans_kernels::device::{In, Number, Out};
 use kmeans_kernels::update::fixed::{Format, Limbs, Narrow, Wide};
+use kmeans_kernels::update::sorted::InRegisters;
 use kmeans_kernels::{count, scale, update};
 
 /// A problem, the sums' format, and the right centroids; clusters without points keep those of `old`.
@@ -341,4 +342,42 @@ fn moved_all<T: Number>() {
 #[test]
 fn sums_that_are_kept_and_moved_are_exact() {
     for_each_type!(moved_all());
+}
+
+/// Sums of points in the order of their clusters, and that order.
+fn sorted<T: Number, F: InRegisters>(kernel: &Kernel, most: u32) {
+    for case in cases::<T>(most) {
+        let (n, k, d) = case.shape;
+        let emulator = Emulator::new(n + d as u64);
+        let (x, l) = (emulator.buffer("points", &case.points), emulator.buffer("labels", &case.labels));
+        let places: Vec<u64> = (0..k as usize).map(|c| case.counts[..c].iter().sum()).collect();
+        let (places, rows) = (emulator.buffer("places", &places), emulator.uninitialised::<u32>("rows", n as usize));
+        let list = &contract::SORTED_ROWS_LIST;
+        launch(&emulator, list, list.thread_each(n), || {
+            update::sorted::rows(l.input(), places.output(), rows.output(), n);
+        });
+        let order: Vec<u32> = rows.to_vec().into_iter().map(|row| case.labels[row as usize]).collect();
+        assert!(order.is_sorted(), "{}", case.what);
+        let sums = emulator.buffer("sums", &vec![0_u64; (k * d * most) as usize]);
+        launch(&emulator, kernel, contract::sum_sorted(n, d), || {
+            let (x, l, r, sums) = (x.input(), l.input(), rows.input(), sums.output());
+            update::sorted::sorted::<T, F>(x, l, r, sums, case.exponent, most, n, d);
+        });
+        let expected = emulator.buffer("sums", &vec![0_u64; (k * d * most) as usize]);
+        launch(&emulator, &contract::SUM_PER_ELEMENT_NARROW, contract::sum_per_element(n, d), || {
+            let (x, l, sums) = (x.input(), l.input(), expected.output());
+            update::per_element::per_element::<T, F>(x, l, sums, case.exponent, most, n, d);
+        });
+        assert_eq!(sums.to_vec(), expected.to_vec(), "{} {}", kernel.name, case.what);
+    }
+}
+
+fn sorted_all<T: Number>() {
+    sorted::<T, Narrow>(&contract::SUM_SORTED_NARROW, 1);
+    sorted::<T, Wide>(&contract::SUM_SORTED_WIDE, 2);
+}
+
+#[test]
+fn sums_of_sorted_points_are_exact() {
+    for_each_type!(sorted_all());
 }

@@ -314,6 +314,34 @@ pub const SUM_WEIGHTED_WIDE: Kernel = Kernel { name: "sum_weighted_wide", ..SUM_
 /// Adds points times weights to sums, at most 2³¹ points before the limbs are carried. Launch: [`sum_per_element`].
 pub const SUM_WEIGHTED_LIMBS: Kernel = Kernel { name: "sum_weighted_limbs", ..SUM_WEIGHTED };
 
+/// Rows of a block of the sums of sorted points.
+pub const SORTED_ROWS: u32 = 256;
+/// Columns, one per thread, of a block of the sums of sorted points.
+pub const SORTED_COLUMNS: u32 = 128;
+
+/// Lists rows cluster by cluster; `places` are where each cluster's list begins. Launch: `thread_each(n)`.
+pub const SORTED_ROWS_LIST: Kernel = kernel(
+    "sorted_rows",
+    &[],
+    256,
+    &[LABELS_IN, output("places", Type::U64, "[k]"), output("rows", Type::U32, "[n]"), N],
+);
+const SUM_SORTED: Kernel = kernel(
+    "",
+    POINT_TYPES,
+    SORTED_COLUMNS,
+    &[POINTS, LABELS_IN, input("rows", Type::U32, "[n]"), SUMS_OUT, EXPONENT, WORDS, N, D],
+);
+/// Adds listed rows to narrow sums. Launch: [`sum_sorted`].
+pub const SUM_SORTED_NARROW: Kernel = Kernel { name: "sum_sorted_narrow", ..SUM_SORTED };
+/// Adds listed rows to wide sums. Launch: [`sum_sorted`].
+pub const SUM_SORTED_WIDE: Kernel = Kernel { name: "sum_sorted_wide", ..SUM_SORTED };
+
+/// A block per range of the list, for one row at least; 8 bytes per row of it.
+pub const fn sum_sorted(n: u64, d: u32) -> Geometry {
+    SUM_SORTED.rows(n.div_ceil(SORTED_ROWS as u64), d as u64, SORTED_COLUMNS, 8 * SORTED_ROWS)
+}
+
 /// 16 rows and 16 columns per block.
 pub const fn sum_per_element(n: u64, d: u32) -> Geometry {
     SUM.rows(n.div_ceil(16), d as u64, 16, 0)
@@ -682,6 +710,9 @@ pub const KERNELS: &[Kernel] = &[
     SUM_WEIGHTED_LIMBS,
     SUM_PER_BLOCK_NARROW,
     SUM_PER_BLOCK_WIDE,
+    SORTED_ROWS_LIST,
+    SUM_SORTED_NARROW,
+    SUM_SORTED_WIDE,
     COUNT_GLOBAL,
     COUNT_HISTOGRAM,
     COUNT_CHANGED,

@@ -13,6 +13,9 @@ use crate::points::Facts;
 /// Rows that may be added to limbs before they are carried, less than 2³¹.
 const ROWS_BEFORE_CARRY: u64 = 1 << 30;
 
+/// Fewer rows are not worth three kernels.
+const SORT_FROM: u64 = 1 << 14;
+
 /// Sums in some format.
 struct Format {
     exponent: i32,
@@ -112,6 +115,15 @@ pub struct Sums {
     sums: Array<u64>,
     counts: Array<u64>,
     weighted: Option<Weights>,
+    /// Where sums are many: the points in the order of their clusters.
+    order: Option<Order>,
+}
+
+/// A list of rows, cluster by cluster.
+struct Order {
+    /// Where each cluster's list begins, and then where it ends.
+    places: Array<u64>,
+    rows: Array<u32>,
 }
 
 /// What weighted points need beside the counts.
@@ -125,9 +137,11 @@ struct Weights {
 impl Sums {
     /// Bytes on the device.
     pub fn bytes<T: Number>(facts: &Facts, k: usize) -> u64 {
+        // The order of the points.
+        let order = 4 * facts.n as u64 + 8 * k as u64;
         let words = Format::of_points(facts, facts.weights.is_some()).words as u64 * facts.d as u64 + 1;
         let weights = if facts.weights.is_some() { Format::of_weights(facts).words as u64 + 1 } else { 0 };
-        8 * k as u64 * (words + weights)
+        8 * k as u64 * (words + weights) + order
     }
 
     /// For k clusters, with the points' weights if they have some.
@@ -148,7 +162,7 @@ impl Sums {
 
     fn with_format<T: Number>(data: &Data<'_, T>, k: usize, format: Format) -> Result<Self, Error> {
         let sums = data.stream.array(k * data.facts.d * format.words as usize)?;
-        Ok(Self { k: k as u32, format, sums, counts: data.stream.array(k)?, weighted: None })
+        Ok(Self { k: k as u32, format, sums, counts: data.stream.array(k)?, weighted: None, order: None })
     }
 
     /// Sums and counts of the points with these labels, in place of those before.
@@ -199,8 +213,8 @@ impl Sums {
     fn add_points<T: Number>(&mut self, data: &Data<'_, T>, labels: &Array<u32>) -> Result<(), Error> {
         let (n, k, d) = (data.n(), self.k, data.d());
         let words = self.format.words;
-        // Shared memory holds few sums at a time; where all points would be read for many windows of sums, additions to
-        // global memory cost less.
+        // Shared memory holds few sums at a time; where all points would be read for many windows of sums, it costs less to
+        // put the points in order.
         let windows = (k as u64 * d as u64 * words as u64).div_ceil(SUM_WORDS as u64);
         let kernel = match words {
             1 => &launch::SUM_PER_BLOCK_NARROW,
@@ -219,9 +233,39 @@ impl Sums {
             ];
             return data.launch(kernel, launch::sum_per_block(n, k, d, words), &arguments);
         }
+        if self.can_move(n) && n >= SORT_FROM {
+            return self.add_sorted(data, labels);
+        }
         let weights = self.weighted.as_ref().map(|_| read(&data.weights));
         let rows = Rows { element: T::NAME, points: data.points.arg(), weights, labels: read(labels), d };
         rows.add(data, &mut self.sums, &self.format, k)
+    }
+
+    /// Adds the points cluster by cluster; their counts are known.
+    fn add_sorted<T: Number>(&mut self, data: &Data<'_, T>, labels: &Array<u32>) -> Result<(), Error> {
+        let (n, d, k) = (data.n(), data.d(), self.k as u64);
+        let order = match &mut self.order {
+            Some(order) => order,
+            none => none.insert(Order { places: data.stream.array(k as usize)?, rows: data.stream.array(n as usize)? }),
+        };
+        let mut total = data.stream.array::<u64>(1)?;
+        let arguments = [read(&self.counts), write(&mut order.places), write(&mut total), Arg::U64(k)];
+        data.launch(&launch::PARALLEL_OFFSETS, launch::parallel_offsets(), &arguments)?;
+        let arguments = [read(labels), write(&mut order.places), write(&mut order.rows), Arg::U64(n)];
+        data.launch(&launch::SORTED_ROWS_LIST, launch::SORTED_ROWS_LIST.thread_each(n), &arguments)?;
+        let words = self.format.words;
+        let kernel = if words == 1 { &launch::SUM_SORTED_NARROW } else { &launch::SUM_SORTED_WIDE };
+        let arguments = [
+            data.points.arg(),
+            read(labels),
+            read(&order.rows),
+            write(&mut self.sums),
+            Arg::I32(self.format.exponent),
+            Arg::U32(words),
+            Arg::U64(n),
+            Arg::U32(d),
+        ];
+        data.launch(kernel, launch::sum_sorted(n, d), &arguments)
     }
 
     /// The means; a cluster without weight keeps its centroid.

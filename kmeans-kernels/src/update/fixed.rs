@@ -64,6 +64,14 @@ pub struct Narrow {
     exponent: i32,
 }
 
+impl Narrow {
+    /// `value` in units of the format.
+    #[inline(always)]
+    pub fn integer(self, value: f64) -> i64 {
+        (value * self.factor) as i64
+    }
+}
+
 impl Format for Narrow {
     #[inline(always)]
     fn new(exponent: i32, _: u32) -> Self {
@@ -75,7 +83,7 @@ impl Format for Narrow {
     }
     #[inline(always)]
     fn add(self, sums: impl Words, at: u64, value: f64) {
-        sums.add(at, (value * self.factor) as i64 as u64);
+        sums.add(at, self.integer(value) as u64);
     }
     #[inline(always)]
     fn add_product(self, sums: impl Words, at: u64, a: f64, b: f64) {
@@ -106,6 +114,14 @@ fn add_wide(sums: impl Words, at: u64, low: u64, high: u64) {
     let high = high.wrapping_add(before.checked_add(low).is_none() as u64);
     if high != 0 {
         sums.add(at + 1, high);
+    }
+}
+
+impl Wide {
+    /// `value` in units of the format.
+    #[inline(always)]
+    pub fn integer(self, value: f64) -> i128 {
+        self.format.to_i128(value)
     }
 }
 

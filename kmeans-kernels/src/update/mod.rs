@@ -5,6 +5,7 @@
 //! | [`per_sample`] | one thread per row, an atomic addition per column |
 //! | [`per_element`] | one thread per element: neighbours read neighbours, 16 columns of 16 rows per block |
 //! | [`per_block`] | partial sums in shared memory, one global addition per block and sum |
+//! | [`sorted`] | points in the order of their clusters, long runs of one sum in registers |
 //!
 //! [`moved`] keeps the sums of the round before and moves the points that changed cluster. [`weighted`] adds points times their weights. [`carry`] makes room in limbs for more points; [`stored`] reads sums of any format.
 //!
@@ -21,5 +22,6 @@ pub mod moved;
 pub mod per_block;
 pub mod per_element;
 pub mod per_sample;
+pub mod sorted;
 pub mod stored;
 pub mod weighted;

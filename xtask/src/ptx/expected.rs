@@ -28,6 +28,8 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("assign_wgmma",                  [2, 0, 42, 2, 0, 4]), // 64 columns, 16 at a time
     ("sum_per_block_narrow",          [3, 0,  0, 0, 0, 0]), // after clearing, adding, flushing
     ("sum_per_block_wide",            [3, 0,  0, 0, 0, 0]),
+    ("sum_sorted_narrow",             [1, 0,  0, 0, 0, 0]),
+    ("sum_sorted_wide",               [1, 0,  0, 0, 0, 0]),
     ("count_histogram",               [3, 0,  0, 0, 0, 0]),
     ("changed_rows",                  [3, 0, 10, 0, 0, 0]), // two to sum up, one for where the list begins; 64 bits
     ("count_changed",                 [0, 0,  0, 1, 0, 0]),
