@@ -1,6 +1,7 @@
 //! Tasks for people who work on the project: `cargo xtask help`.
 
 mod ptx;
+mod wasm;
 
 use std::path::Path;
 
@@ -22,6 +23,12 @@ enum Task {
     /// have it on PATH, or in a virtual environment `.venv` at the root (pip install nvidia-cuda-nvcc). Without one it
     /// says so, and fails only if `KMEANS_REQUIRE_PTXAS=1`.
     CheckPtx,
+    /// Compile the module of the page of `kmeans trace` to kmeans-trace/wasm.
+    ///
+    /// Needs what `ptx` needs, and the linker wasm-ld: Debian's package lld-19.
+    Wasm,
+    /// Check the committed module of the page: up to date with the sources, and the same when it is rebuilt.
+    CheckWasm,
 }
 
 fn main() -> Result<()> {
@@ -29,5 +36,7 @@ fn main() -> Result<()> {
     match Task::parse() {
         Task::Ptx => ptx::write(root),
         Task::CheckPtx => ptx::check(root),
+        Task::Wasm => wasm::write(root),
+        Task::CheckWasm => wasm::check(root),
     }
 }

@@ -1,9 +1,9 @@
 //! The committed PTX: making it and checking it.
 
-mod compile;
+pub mod compile;
 mod expected;
 mod ptxas;
-mod sources;
+pub mod sources;
 mod text;
 
 use std::fs;
@@ -16,7 +16,7 @@ use kmeans_core::launch::{AMPERE_KERNELS, HOPPER_KERNELS, KERNELS, Kernel};
 use text::Module;
 
 /// A class of GPUs that kernels are compiled for.
-struct Tier {
+pub struct Tier {
     /// The file is `<name>.ptx`.
     name: &'static str,
     /// The lowest GPU that runs it.

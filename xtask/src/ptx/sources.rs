@@ -14,6 +14,11 @@ pub fn hash(root: &Path) -> Result<String> {
     let mut files: Vec<PathBuf> =
         CORE.iter().map(|m| PathBuf::from("kmeans-core/src").join(m).with_extension("rs")).collect();
     collect(root, Path::new("kmeans-kernels/src"), &mut files)?;
+    hash_of(root, files)
+}
+
+/// The hash of the code in these files.
+pub fn hash_of(root: &Path, mut files: Vec<PathBuf>) -> Result<String> {
     files.sort();
     let mut hasher = Sha256::new();
     for file in files {
