@@ -219,7 +219,7 @@ pub struct Results {
 
     /// text: PREFIX.cluster_centres and PREFIX.membership; csv, npy: PREFIX.centroids.* and PREFIX.labels.*; none: no files
     #[arg(long = "as", value_enum, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
-    pub format: OutputFormat,
+    pub layout: OutputFormat,
 
     /// Save the model, for predict and score, to this file (JSON)
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -320,6 +320,10 @@ pub struct Trace {
     /// The page
     #[arg(short, long, value_name = "FILE.html", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub output: PathBuf,
+
+    /// Use only the first points
+    #[arg(long, value_name = "N", help_heading = "Input", value_parser = count)]
+    pub rows: Option<usize>,
 
     /// Number of clusters that the page begins with
     #[arg(short, long, value_name = "K", default_value_t = 4, help_heading = "Clusters")]
@@ -565,6 +569,25 @@ mod tests {
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
         Classic::command().debug_assert();
+    }
+
+    #[test]
+    fn every_subcommand_parses() {
+        for line in [
+            "fit x -k 3 --format csv --as npy --csv",
+            "predict m x --format npy -o y",
+            "score m x --json",
+            "bench --only C --svg c.svg --json",
+            "trace x -o y --rows 5",
+            "generate x -n 5 -d 2",
+            "devices --json",
+            "completions bash",
+            "manual fit",
+        ] {
+            let words = std::iter::once("kmeans").chain(line.split(' '));
+            assert!(Cli::try_parse_from(words).is_ok(), "{line}");
+        }
+        assert!(Classic::try_parse_from("kmeans 4 3 99968 0.001 points_3d.txt --csv".split(' ')).is_ok());
     }
 
     #[test]

@@ -39,6 +39,14 @@ pub enum Failure {
         /// The library's answer.
         error: kmeans_host::Error,
     },
+    /// A file that is not of points cannot be opened.
+    #[error("{file}: cannot open the file: {error}")]
+    Open {
+        /// The file.
+        file: String,
+        /// The system's answer.
+        error: io::Error,
+    },
     /// A model file is none.
     #[error("{file}: this is not a model that `kmeans fit --model` saved: {what}")]
     Model {
@@ -114,6 +122,7 @@ impl Failure {
                 Fault::Ragged { .. } => "every row must have as many values as the first",
                 _ => return None,
             },
+            Self::Points { error: kmeans_host::Error::NoDevice { .. }, .. } => "`kmeans devices` lists what there is",
             _ => return None,
         };
         Some(help.to_string())

@@ -72,7 +72,7 @@ impl Model {
     pub fn load(path: &Path) -> Result<Self, Failure> {
         let file = path.display().to_string();
         let failed = |what: String| Failure::Model { file: file.clone(), what };
-        let text = fs::read(path).map_err(|e| failed(e.to_string()))?;
+        let text = fs::read(path).map_err(|error| Failure::Open { file: file.clone(), error })?;
         let model: Self = serde_json::from_slice(&text).map_err(|e| failed(e.to_string()))?;
         if model.format != KIND || model.version != VERSION {
             return Err(failed(format!("its format is {:?}, version {}", model.format, model.version)));

@@ -108,7 +108,7 @@ impl Summary {
     }
 
     fn for_people(&self) -> String {
-        let Self { file, n, d, element, k, iterations, inertia, engine, .. } = self;
+        let Self { file, n, d, element, k, iterations, inertia, .. } = self;
         let end = match (self.converged, self.interrupted) {
             (true, _) => "converged",
             (false, true) => "interrupted",
@@ -128,7 +128,6 @@ impl Summary {
             let shown: Vec<String> = details.counts.iter().take(20).map(u64::to_string).collect();
             let more = if details.counts.len() > 20 { " …" } else { "" };
             text += &format!("points per cluster: {}{more}\n", shown.join(" "));
-            text += &format!("read in {:.3} s, fitted in {:.3} s on {engine}\n", self.read_seconds, self.fit_seconds);
             if !details.files.is_empty() {
                 text += &format!("wrote {}\n", details.files.join(", "));
             }

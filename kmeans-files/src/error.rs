@@ -156,7 +156,7 @@ pub enum Fault {
     #[error("the format cannot be told from the name or the content")]
     UnknownFormat,
     /// An option that this format has no use for.
-    #[error("{option} has no meaning for a {format} file")]
+    #[error("{option} has no meaning in {format} files")]
     OptionUnused {
         /// The option.
         option: &'static str,

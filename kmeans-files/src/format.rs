@@ -72,13 +72,50 @@ impl Format {
             let line = line.trim_ascii();
             !line.is_empty() && !line.starts_with(b"#")
         });
-        let is_csv = first.is_some_and(|line| line.contains(&b',') || line.contains(&b';'));
+        let is_csv = first.is_some_and(|line| {
+            let fields = || line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
+            let decimal_commas = fields().count() > 1 && fields().all(is_decimal_comma);
+            (line.contains(&b',') && !decimal_commas) || line.contains(&b';')
+        });
         Some(if is_csv { Self::Csv } else { Self::Text })
     }
+}
+
+/// Whether a field looks like "1,5", which the text parser has a better message for than the CSV parser.
+fn is_decimal_comma(field: &[u8]) -> bool {
+    let digits =
+        |part: &[u8]| part.iter().any(u8::is_ascii_digit) && part.iter().all(|b| b"+-.eE0123456789".contains(b));
+    let mut parts = field.split(|b| *b == b',');
+    let (before, after) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    digits(before) && digits(after) && parts.next().is_none()
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_tells_the_format() {
+        for (bytes, format) in [
+            (&b"1 2\n"[..], Some(Format::Text)),
+            (b"# a, b\n\n1 2\n", Some(Format::Text)),
+            (b"x,y\n", Some(Format::Csv)),
+            (b"1, 2, 3\n", Some(Format::Csv)),
+            (b"1,5\n", Some(Format::Csv)),
+            (b"1,5 2,5\n", Some(Format::Text)),
+            (b"1,5;2,5\n", Some(Format::Csv)),
+            (b"\x93NUMPY\x01", Some(Format::Npy)),
+            (b"PAR1", Some(Format::Parquet)),
+            (b"\x02\0\0\0\0\0\x80\x3f", None),
+            (b"\xff\xfe1\0", Some(Format::Text)),
+        ] {
+            assert_eq!(Format::of_content(bytes), format, "{bytes:?}");
+        }
     }
 }

@@ -54,6 +54,8 @@ impl Staged {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
+        // The system's own words for a folder that is not there; those of the temporary file would name that one.
+        fs::metadata(folder).map_err(fail)?;
         let mut prefix = target.file_name().ok_or_else(|| fail(io::ErrorKind::InvalidInput.into()))?.to_os_string();
         prefix.push(".");
         let mut builder = Builder::new();
@@ -64,7 +66,7 @@ impl Staged {
             // As any new file: what the umask leaves of this.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        let (file, temporary) = builder.tempfile_in(folder).map_err(fail)?.into_parts();
+        let (file, temporary) = builder.tempfile_in(folder).map_err(|e| fail(e.kind().into()))?.into_parts();
         UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).insert(temporary.to_path_buf());
         Ok(Self { name, writer: BufWriter::with_capacity(1 << 18, file), rename: Some((temporary, target)) })
     }

@@ -34,29 +34,29 @@ impl Layout {
 pub trait Value: bytemuck::AnyBitPattern + Display {
     /// NumPy's name of the type.
     const DESCR: &'static str;
-    /// Adds its bytes, in the machine's order.
+    /// Adds its bytes, little-endian.
     fn bytes(self, out: &mut Vec<u8>);
 }
 
 // Numbers are written in the shortest way that reads back as the same number of the same type.
 impl Value for f32 {
-    const DESCR: &'static str = if cfg!(target_endian = "little") { "<f4" } else { ">f4" };
+    const DESCR: &'static str = "<f4";
     fn bytes(self, out: &mut Vec<u8>) {
-        out.extend(self.to_ne_bytes());
+        out.extend(self.to_le_bytes());
     }
 }
 
 impl Value for f64 {
-    const DESCR: &'static str = if cfg!(target_endian = "little") { "<f8" } else { ">f8" };
+    const DESCR: &'static str = "<f8";
     fn bytes(self, out: &mut Vec<u8>) {
-        out.extend(self.to_ne_bytes());
+        out.extend(self.to_le_bytes());
     }
 }
 
 impl Value for f16 {
-    const DESCR: &'static str = if cfg!(target_endian = "little") { "<f2" } else { ">f2" };
+    const DESCR: &'static str = "<f2";
     fn bytes(self, out: &mut Vec<u8>) {
-        out.extend(self.to_ne_bytes());
+        out.extend(self.to_le_bytes());
     }
 }
 
@@ -141,9 +141,9 @@ pub fn write_points<T: Value>(
 pub fn write_labels(out: &mut impl Write, layout: Layout, labels: ArrayView1<'_, u32>) -> io::Result<()> {
     let separator = match layout {
         Layout::Npy => {
-            npy_header(out, if cfg!(target_endian = "little") { "<u4" } else { ">u4" }, &[labels.len()])?;
+            npy_header(out, "<u4", &[labels.len()])?;
             for label in labels {
-                out.write_all(&label.to_ne_bytes())?;
+                out.write_all(&label.to_le_bytes())?;
             }
             return Ok(());
         }

@@ -18,7 +18,7 @@ use crate::watch::Watch;
 
 /// Runs the subcommand.
 pub fn run(args: &Fit) -> Result<Done, Failure> {
-    let layout = args.results.format.layout();
+    let layout = args.results.layout.layout();
     let prefix = match &args.results.output {
         Some(prefix) => prefix.clone(),
         None if args.input.is_stdin() && layout.is_some() => {
@@ -152,6 +152,11 @@ impl Job {
             fit,
             files,
         };
+        // What differs from machine to machine and from run to run stays off standard output.
+        if !(running.quiet || printing.json || printing.csv) {
+            let (read, fit) = (about.read.as_secs_f64(), fit.as_secs_f64());
+            eprintln!("read in {read:.3} s, fitted in {fit:.3} s on {}", fitted.engine());
+        }
         print(&Summary::of(&fitted, about).text(printing))?;
         Ok(if interrupted { Done::Interrupted } else { Done::Whole })
     }
