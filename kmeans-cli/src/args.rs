@@ -304,12 +304,17 @@ pub struct Bench {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 
-    /// Write a chart to this file
+    /// Write a chart of the one-dimensional cases to this file
     #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
     pub svg: Option<PathBuf>,
 
-    #[command(flatten)]
-    pub printing: Printing,
+    /// Print the table as JSON
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+
+    /// Print the table as CSV
+    #[arg(long)]
+    pub csv: bool,
 }
 
 #[derive(Args, Debug)]

@@ -1,6 +1,6 @@
 //! How the program ends: what went wrong, what to do about it, and the exit code.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, StdoutLock, Write};
 use std::process::ExitCode;
 
 use kmeans_files::Fault;
@@ -89,7 +89,7 @@ impl Failure {
     pub fn tell(&self) {
         let mut text = format!("error: {self}\n");
         if let Some(help) = self.help() {
-            text += &format!("help: {help}\n");
+            text.extend([format!("help: {help}\n")]);
         }
         // With nowhere to write there is nobody to tell.
         let _ = io::stderr().lock().write_all(text.as_bytes());
@@ -129,10 +129,15 @@ impl Failure {
     }
 }
 
-/// Writes to standard output; whoever closed it, such as `head`, has seen enough.
+/// Writes to standard output.
 pub fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    print_with(|out| out.write_all(text.as_bytes()))
+}
+
+/// Lets `write` write to standard output; whoever closed it, such as `head`, has seen enough.
+pub fn print_with(write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::System { action: "write to standard output", error })
         }

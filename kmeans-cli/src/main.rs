@@ -1,6 +1,7 @@
 //! The program `kmeans`: exact k-means on files, from a shell.
 
 mod args;
+mod bench;
 mod commands;
 mod failure;
 mod interrupt;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command};
-use commands::{bench, classic, completions, devices, fit, generate, manual, predict, score, trace};
+use commands::{classic, completions, devices, fit, generate, manual, predict, score, trace};
 use failure::{Done, Failure};
 
 fn main() -> ExitCode {
@@ -43,7 +44,7 @@ fn run(arguments: Vec<OsString>) -> Result<Done, Failure> {
         Command::Fit(args) => fit::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Score(args) => score::run(&args),
-        Command::Bench(args) => bench::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Devices(args) => devices::run(&args),

@@ -60,11 +60,11 @@ impl Model {
         text += &field("version", self.version.into());
         text += &field("type", self.element.as_str().into());
         text += &field("columns", self.columns.clone().into());
-        text += &format!("  \"centroids\": [\n{}\n  ],\n", centroids.join(",\n"));
+        text.extend([format!("  \"centroids\": [\n{}\n  ],\n", centroids.join(",\n"))]);
         text += &field("counts", self.counts.clone().into());
         text += &field("inertia", self.inertia.into());
         text += &field("iterations", self.iterations.into());
-        text += &format!("  \"converged\": {}\n}}\n", self.converged);
+        text.extend([format!("  \"converged\": {}\n}}\n", self.converged)]);
         text
     }
 

@@ -127,9 +127,9 @@ impl Summary {
         if let Some(details) = &self.details {
             let shown: Vec<String> = details.counts.iter().take(20).map(u64::to_string).collect();
             let more = if details.counts.len() > 20 { " …" } else { "" };
-            text += &format!("points per cluster: {}{more}\n", shown.join(" "));
+            text.extend([format!("points per cluster: {}{more}\n", shown.join(" "))]);
             if !details.files.is_empty() {
-                text += &format!("wrote {}\n", details.files.join(", "));
+                text.extend([format!("wrote {}\n", details.files.join(", "))]);
             }
         }
         text

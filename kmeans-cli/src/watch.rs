@@ -68,7 +68,7 @@ impl Watch {
                     let each = (now - at) / (iteration - first) as u32;
                     let rate = 1.0 / each.as_secs_f64().max(1e-9);
                     let left = each.saturating_mul(max_iter.saturating_sub(iteration).try_into().unwrap_or(u32::MAX));
-                    message += &format!(" · {rate:.1} per second, at most {} left", HumanDuration(left));
+                    message.extend([format!(" · {rate:.1} per second, at most {} left", HumanDuration(left))]);
                 }
                 self.say(message);
             }

@@ -1,6 +1,6 @@
 //! CSV: with or without a header, any columns of it.
 
-use csv::{ByteRecord, ErrorKind, ReaderBuilder, Trim};
+use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 use half::{bf16, f16};
 use ndarray::Array2;
 
@@ -24,11 +24,13 @@ pub(crate) fn read(bytes: &[u8], options: &Options) -> Result<Table, Error> {
         Header::No => false,
         Header::Auto => {
             let names_wanted = options.columns.as_ref().is_some_and(crate::Columns::has_names);
-            names_wanted || (!first.iter().any(number::was_meant) && !first.iter().all(<[u8]>::is_empty))
+            names_wanted
+                || (!first.iter().any(|f| number::was_meant(f.trim_ascii()))
+                    && !first.iter().all(|f| f.trim_ascii().is_empty()))
         }
     };
     let names: Option<Vec<String>> =
-        has_header.then(|| first.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect());
+        has_header.then(|| first.iter().map(|name| String::from_utf8_lossy(name.trim_ascii()).into_owned()).collect());
 
     let total = first.len();
     let checks_index = options.columns.is_none() && options.index.leads(total);
@@ -72,7 +74,6 @@ impl<'a> Records<'a> {
             // Ragged rows are told in our own words.
             .flexible(true)
             .delimiter(delimiter)
-            .trim(Trim::All)
             .from_reader(bytes);
         Self { reader, record: ByteRecord::new(), expected: None }
     }
@@ -135,11 +136,11 @@ impl Body<'_> {
     #[inline]
     fn take<T: Decimal>(&self, values: &mut Vec<T>) -> Result<(), Error> {
         let record = &self.records.record;
-        if self.checks_index && !number::is_whole(&record[0]) {
+        if self.checks_index && !number::is_whole(record[0].trim_ascii()) {
             return Err(self.records.fault_in(0, Fault::BadIndex(shown(&record[0]))));
         }
         for &column in &self.columns {
-            match number::field(&record[column]) {
+            match number::field(record[column].trim_ascii()) {
                 Ok(value) => values.push(value),
                 Err(fault) => return Err(self.records.fault_in(column, fault)),
             }

@@ -1,13 +1,11 @@
 //! `kmeans generate`: points to try things with, the same for the same seed on every machine.
 
-use std::io::{self, BufWriter, Write};
-
 use kmeans_core::rng::{Purpose, Random};
 use kmeans_files::{Layout, Staged, write_points};
 use ndarray::Array2;
 
 use crate::args::Generate;
-use crate::failure::{Done, Failure};
+use crate::failure::{Done, Failure, print_with};
 
 /// Side of the cube that blobs' centres, and uniform points, lie in.
 const SIDE: f64 = 10.0;
@@ -24,19 +22,10 @@ pub fn run(args: &Generate) -> Result<Done, Failure> {
     let to_stdout = args.output.as_os_str() == "-";
     let mut file = if to_stdout { None } else { Some(Staged::create(&args.output)?) };
     let points = points(args.n, args.d, args.blobs, args.spread, args.seed);
-    match &mut file {
-        Some(staged) => {
-            write_points(staged, layout, points.view(), args.index_column).map_err(|e| staged.failed(e))?;
-        }
-        None => {
-            let mut out = BufWriter::new(io::stdout().lock());
-            match write_points(&mut out, layout, points.view(), args.index_column).and_then(|()| out.flush()) {
-                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                    return Err(Failure::System { action: "write to standard output", error });
-                }
-                _ => {}
-            }
-        }
+    if let Some(staged) = &mut file {
+        write_points(staged, layout, points.view(), args.index_column).map_err(|e| staged.failed(e))?;
+    } else {
+        print_with(|out| write_points(out, layout, points.view(), args.index_column))?;
     }
     file.map_or(Ok(()), Staged::finish)?;
     Ok(Done::Whole)

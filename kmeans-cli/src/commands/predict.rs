@@ -1,14 +1,12 @@
 //! `kmeans predict`: labels the points of a file with the clusters of a saved model.
 
-use std::io::{self, BufWriter, Write};
-
 use kmeans_files::{Columns, ElementType, Format, Header, Layout, Pick, Points, Staged, Table, write_labels};
 use kmeans_host::Error;
 use ndarray::{Array1, ArrayView2};
 
 use super::on_threads;
 use crate::args::{Input, Predict};
-use crate::failure::{Done, Failure};
+use crate::failure::{Done, Failure, print_with};
 use crate::model::Model;
 use crate::points::{Real, notice};
 use crate::watch::Watch;
@@ -32,17 +30,10 @@ pub fn run(args: &Predict) -> Result<Done, Failure> {
         watch.end();
         labels
     })??;
-    match &mut file {
-        Some(staged) => write_labels(staged, layout, labels.view()).map_err(|e| staged.failed(e))?,
-        None => {
-            let mut out = BufWriter::new(io::stdout().lock());
-            match write_labels(&mut out, layout, labels.view()).and_then(|()| out.flush()) {
-                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                    return Err(Failure::System { action: "write to standard output", error });
-                }
-                _ => {}
-            }
-        }
+    if let Some(staged) = &mut file {
+        write_labels(staged, layout, labels.view()).map_err(|e| staged.failed(e))?;
+    } else {
+        print_with(|out| write_labels(out, layout, labels.view()))?;
     }
     file.map_or(Ok(()), Staged::finish)?;
     Ok(Done::Whole)
