@@ -5,6 +5,10 @@ use plotters::prelude::*;
 use super::measure::Row;
 use crate::failure::Failure;
 
+/// Dark enough to read on white, and apart without red and green.
+const COLOURS: [RGBColor; 5] =
+    [RGBColor(87, 96, 106), RGBColor(178, 58, 0), RGBColor(10, 88, 202), RGBColor(122, 61, 184), RGBColor(0, 121, 107)];
+
 /// The chart as SVG.
 pub fn svg(rows: &[Row]) -> Result<String, Failure> {
     let mut text = String::new();
@@ -29,13 +33,21 @@ fn draw(text: &mut String, rows: &[Row]) -> Result<(), Box<dyn std::error::Error
         .x_label_area_size(40)
         .y_label_area_size(64)
         .build_cartesian_2d(0.0..largest as f64 * 1.05, range.log_scale())?;
-    chart.configure_mesh().x_desc("K").y_desc("milliseconds").light_line_style(WHITE).draw()?;
-    let mut contenders: Vec<&str> = on_line.iter().map(|row| row.contender.as_str()).collect();
-    contenders.dedup();
-    contenders.sort_unstable();
-    contenders.dedup();
+    chart
+        .configure_mesh()
+        .x_desc("K")
+        .y_desc("milliseconds")
+        .light_line_style(WHITE)
+        .x_label_formatter(&|k| format!("{k:.0}"))
+        .draw()?;
+    let mut contenders: Vec<&str> = Vec::new();
+    for row in &on_line {
+        if !contenders.contains(&row.contender.as_str()) {
+            contenders.push(&row.contender);
+        }
+    }
     for (number, contender) in contenders.into_iter().enumerate() {
-        let colour = Palette99::pick(number).to_rgba();
+        let colour = COLOURS[number % COLOURS.len()];
         let points: Vec<(f64, f64)> = on_line
             .iter()
             .filter(|row| row.contender == contender)

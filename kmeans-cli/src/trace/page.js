@@ -166,8 +166,10 @@ function listen() {
   }
   element("play").addEventListener("click", toggle);
   element("scrub").addEventListener("input", () => {
+    // Pausing puts the slider back to where the view is.
+    const round = Number(element("scrub").value);
     pause();
-    goTo(Number(element("scrub").value));
+    goTo(round);
   });
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || ["INPUT", "SELECT", "CANVAS", "SUMMARY"].includes(event.target.tagName)) return;
