@@ -498,6 +498,18 @@ impl Start {
         }
     }
 
+    /// For people: "from ...".
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::First => "the first points",
+            Self::Even => "evenly spaced points",
+            Self::RandomPoints => "random points",
+            Self::RandomLabels => "random labels",
+            Self::PlusPlus => "k-means++",
+            Self::Parallel => "k-means||",
+        }
+    }
+
     /// As it is written on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default()

@@ -1,6 +1,6 @@
 //! Points from the file that the command line names.
 
-use kmeans_files::{Columns, ElementType, Options, Table};
+use kmeans_files::{ElementType, Options, Table};
 use kmeans_host::Element;
 
 use crate::args::Input;
@@ -25,21 +25,22 @@ impl Input {
 
     /// Reads the points.
     pub fn read(&self, watch: &Watch) -> Result<Table, Failure> {
-        self.read_as(watch, self.element, self.columns.clone())
+        self.read_as(watch, self.element, None)
     }
 
-    /// Reads the points in this type and these columns, whatever the command line says.
+    /// Reads the points in this type, and in the columns of these names if the file has them and the command line chooses none.
     pub fn read_as(
         &self,
         watch: &Watch,
         element: Option<ElementType>,
-        columns: Option<Columns>,
+        prefer: Option<Vec<String>>,
     ) -> Result<Table, Failure> {
         watch.say(format!("reading {}", self.name()));
         let options = Options {
             format: self.format.map(Into::into),
             element,
-            columns,
+            columns: self.columns.clone(),
+            prefer,
             index: self.index(),
             header: self.header.into(),
             delimiter: self.delimiter,

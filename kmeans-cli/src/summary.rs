@@ -20,6 +20,8 @@ pub struct Summary {
     element: &'static str,
     k: usize,
     init: String,
+    #[serde(skip)]
+    from: String,
     seed: u64,
     iterations: usize,
     converged: bool,
@@ -54,6 +56,7 @@ pub struct About<'a> {
     pub file: String,
     pub table: &'a Table,
     pub init: String,
+    pub from: String,
     pub seed: u64,
     pub interrupted: bool,
     pub read: Duration,
@@ -75,6 +78,7 @@ impl Summary {
             element: T::NAME,
             k: counts.len(),
             init: about.init,
+            from: about.from,
             seed: about.seed,
             iterations: fitted.iterations(),
             converged: fitted.converged(),
@@ -121,7 +125,7 @@ impl Summary {
             s(*n),
             s(*d),
             s(*k),
-            self.init,
+            self.from,
             s(*iterations),
         );
         if let Some(details) = &self.details {

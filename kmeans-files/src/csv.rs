@@ -33,8 +33,9 @@ pub(crate) fn read(bytes: &[u8], options: &Options) -> Result<Table, Error> {
         has_header.then(|| first.iter().map(|name| String::from_utf8_lossy(name.trim_ascii()).into_owned()).collect());
 
     let total = first.len();
-    let checks_index = options.columns.is_none() && options.index.leads(total);
-    let columns: Vec<usize> = match &options.columns {
+    let asked = options.columns_among(names.as_deref());
+    let checks_index = asked.is_none() && options.index.leads(total);
+    let columns: Vec<usize> = match &asked {
         Some(columns) => columns.resolve(total, names.as_deref())?,
         None => (usize::from(checks_index)..total).collect(),
     };

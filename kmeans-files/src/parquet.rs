@@ -38,8 +38,9 @@ fn table(bytes: Bytes, options: &Options) -> Result<Table, Error> {
     let reader = SerializedFileReader::new(bytes::Bytes::from_owner(bytes)).map_err(broken)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let names: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
-    let columns = match &options.columns {
-        Some(columns) => columns.resolve(names.len(), Some(&short_names(&names)))?,
+    let short = short_names(&names);
+    let columns = match options.columns_among(Some(&short)) {
+        Some(columns) => columns.resolve(names.len(), Some(&short))?,
         None => (0..names.len()).collect(),
     };
     if columns.is_empty() {
@@ -89,7 +90,6 @@ fn table(bytes: Bytes, options: &Options) -> Result<Table, Error> {
     } else {
         Points::F64(Matrix::Owned(values))
     };
-    let short = short_names(&names);
     let columns = (!is_list).then(|| columns.iter().map(|&c| short[c].clone()).collect());
     Ok(Table { points: typed(points, options)?, columns, format: Format::Parquet, remarks: Vec::new() })
 }

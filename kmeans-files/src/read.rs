@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::bytes::Bytes;
-use crate::{Columns, ElementType, Error, Fault, Format, Points, csv, npy, parquet, text, vecs};
+use crate::{Columns, ElementType, Error, Fault, Format, Pick, Points, csv, npy, parquet, text, vecs};
 
 /// How a file is read. The default reads everything, as its name and content say.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub struct Options {
     pub element: Option<ElementType>,
     /// The columns to use; if not given, all. An index column is then one that is not chosen.
     pub columns: Option<Columns>,
+    /// The names of the columns to use if none are asked for and the file has all of these names.
+    pub prefer: Option<Vec<String>>,
     /// Whether text and CSV begin with an index column, which is left out.
     pub index: IndexColumn,
     /// Whether CSV begins with a header.
@@ -31,11 +33,22 @@ impl Default for Options {
             format: None,
             element: None,
             columns: None,
+            prefer: None,
             index: IndexColumn::No,
             header: Header::Auto,
             delimiter: None,
             map: true,
         }
+    }
+}
+
+impl Options {
+    /// The columns asked for, or those preferred if the file has them.
+    pub(crate) fn columns_among(&self, names: Option<&[String]>) -> Option<Columns> {
+        let all_there = |wanted: &&Vec<String>| names.is_some_and(|names| wanted.iter().all(|w| names.contains(w)));
+        let preferred = || self.prefer.as_ref().filter(all_there);
+        let by_name = |names: &Vec<String>| Columns(names.iter().cloned().map(Pick::Name).collect());
+        self.columns.clone().or_else(|| preferred().map(by_name))
     }
 }
 

@@ -44,6 +44,7 @@ pub fn run(args: &Classic) -> Result<Done, Failure> {
         .empty_cluster(EmptyCluster::Keep);
     let job = Job {
         init: Start::First.name(),
+        from: Start::First.description().into(),
         kmeans,
         starts: 1,
         seed: 0,

@@ -50,7 +50,8 @@ pub fn run(args: &Fit) -> Result<Done, Failure> {
         .device(args.running.device);
     let job = Job {
         file: args.input.name(),
-        init: c.centroids.as_ref().map_or_else(|| c.init.name(), |file| file.display().to_string()),
+        init: c.centroids.as_ref().map_or_else(|| c.init.name(), |_| "centroids".into()),
+        from: c.centroids.as_ref().map_or_else(|| c.init.description().into(), |file| file.display().to_string()),
         kmeans,
         starts: c.n_init,
         seed: c.seed,
@@ -93,8 +94,9 @@ fn matrix(file: &Path) -> Result<kmeans_files::Matrix<f64>, Failure> {
 pub struct Job {
     /// How messages call the input.
     pub file: String,
-    /// How the summary calls the start.
+    /// How the summary calls the start, for programs and for people.
     pub init: String,
+    pub from: String,
     pub kmeans: KMeans,
     pub starts: usize,
     pub seed: u64,
@@ -146,6 +148,7 @@ impl Job {
             file: self.file,
             table,
             init: self.init,
+            from: self.from,
             seed: self.seed,
             interrupted,
             read: self.read,

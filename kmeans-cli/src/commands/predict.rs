@@ -1,6 +1,6 @@
 //! `kmeans predict`: labels the points of a file with the clusters of a saved model.
 
-use kmeans_files::{Columns, ElementType, Format, Header, Layout, Pick, Points, Staged, Table, write_labels};
+use kmeans_files::{ElementType, Format, Layout, Points, Staged, Table, write_labels};
 use kmeans_host::Error;
 use ndarray::{Array1, ArrayView2};
 
@@ -46,17 +46,8 @@ fn labels<T: Real>(model: &Model, args: &Predict, points: ArrayView2<'_, T>) -> 
 
 /// The points that a model is asked about: in its type, and its columns where both have names.
 pub fn read_for(model: &Model, input: &Input, watch: &Watch) -> Result<Table, Failure> {
-    let named = match input.format.map(Into::into).or_else(|| Format::of_path(&input.input)) {
-        Some(Format::Csv) => Header::from(input.header) != Header::No && !input.index_column,
-        Some(Format::Parquet) => true,
-        _ => false,
-    };
-    let columns = match (&input.columns, &model.columns) {
-        (None, Some(names)) if named => Some(Columns(names.iter().cloned().map(Pick::Name).collect())),
-        (columns, _) => columns.clone(),
-    };
     let own = if is_decimal(input) { Some(model.element()) } else { None };
-    let mut table = input.read_as(watch, input.element.or(own), columns)?;
+    let mut table = input.read_as(watch, input.element.or(own), model.columns.clone())?;
     let (from, to) = (table.points.element(), model.element());
     if from != to {
         if !is_exact(from, to) {
