@@ -51,7 +51,7 @@ impl Watch {
             Progress::Seeding { restart, done, total } => {
                 times.first = None;
                 times.last = now;
-                self.say(format!("{}first centroids: {done} of {total}", self.start(restart)));
+                self.say(format!("{}first centroids: {done}/{total}", self.start(restart)));
             }
             Progress::Iteration { restart, iteration, max_iter, record } => {
                 let since = now - times.last;
@@ -59,7 +59,7 @@ impl Watch {
                 times.last = now;
                 let (first, at) = *times.first.get_or_insert((iteration, now));
                 let mut message = format!(
-                    "{}iteration {iteration} of at most {max_iter} · inertia {:.6e} · {} labels changed",
+                    "{}iteration {iteration}/{max_iter} · inertia {:.4e} · {} changed",
                     self.start(restart),
                     record.inertia,
                     record.labels_changed,
@@ -68,7 +68,7 @@ impl Watch {
                     let each = (now - at) / (iteration - first) as u32;
                     let rate = 1.0 / each.as_secs_f64().max(1e-9);
                     let left = each.saturating_mul(max_iter.saturating_sub(iteration).try_into().unwrap_or(u32::MAX));
-                    message.extend([format!(" · {rate:.1} per second, at most {} left", HumanDuration(left))]);
+                    message.extend([format!(" · {rate:.1}/s · at most {} left", HumanDuration(left))]);
                 }
                 self.say(message);
             }
@@ -78,7 +78,7 @@ impl Watch {
     }
 
     fn start(&self, restart: usize) -> String {
-        if self.starts > 1 { format!("start {} of {} · ", restart + 1, self.starts) } else { String::new() }
+        if self.starts > 1 { format!("start {}/{} · ", restart + 1, self.starts) } else { String::new() }
     }
 
     /// Takes the progress off the terminal; the time since the beginning, and of each iteration.
