@@ -145,7 +145,7 @@ fn line<T: Decimal>(rest: &mut &[u8], total: usize, index: bool, values: &mut Ve
     let mut bytes = *rest;
     let mut found = 0;
     loop {
-        while let [b' ' | b'\t' | b'\r' | 0x0b | 0x0c, after @ ..] = bytes {
+        while let [b' ' | b'\t' | b'\r' | 0x0c, after @ ..] = bytes {
             bytes = after;
         }
         match bytes {
@@ -210,8 +210,9 @@ fn check_length(found: usize, total: usize) -> Result<(), LineFault> {
     Err((None, Fault::Ragged { found: found as u64, expected: total as u64 }))
 }
 
+/// The blanks of [`u8::is_ascii_whitespace`], which also decides what is trimmed.
 fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c)
+    matches!(byte, b' ' | b'\t' | b'\r' | 0x0c)
 }
 
 fn ends_token(rest: &[u8]) -> bool {
@@ -296,6 +297,7 @@ mod tests {
                 "line 1, column 1: `1,5` is not a number: the decimal separator is a point, and CSV needs its own format",
             ),
             ("\n# nothing\n", "there are no points in it"),
+            ("\u{b}\u{b}\n", "line 1, column 1: `\\u{b}\\u{b}` is not a number"),
             ("1 2\r3 4\r", "this is not text: its lines end in a lone carriage return; convert the line ends"),
         ] {
             assert_eq!(all(text).unwrap_err(), message, "{text:?}");

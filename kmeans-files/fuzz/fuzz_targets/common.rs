@@ -7,8 +7,13 @@ pub fn check(data: &[u8], formats: &[Format]) {
     let [choice, header, element, bytes @ ..] = data else { return };
     let options = Options {
         format: Some(formats[usize::from(*choice) % formats.len()]),
-        element: [None, Some(ElementType::F16), Some(ElementType::Bf16), Some(ElementType::F32), Some(ElementType::F64)]
-            [usize::from(*element) % 5],
+        element: [
+            None,
+            Some(ElementType::F16),
+            Some(ElementType::Bf16),
+            Some(ElementType::F32),
+            Some(ElementType::F64),
+        ][usize::from(*element) % 5],
         columns: if element & 0x80 != 0 { "2,1".parse().ok() } else { None },
         prefer: (element & 0x40 != 0).then(|| vec!["x".into()]),
         index: [IndexColumn::No, IndexColumn::Yes, IndexColumn::IfMoreThan(2)][usize::from(*header >> 4) % 3],

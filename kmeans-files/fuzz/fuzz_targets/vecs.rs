@@ -3,4 +3,7 @@
 
 use kmeans_files::Format;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| kmeans_files_fuzz::check(data, &[Format::Fvecs, Format::Bvecs, Format::Ivecs]));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| kmeans_files_fuzz::check(
+    data,
+    &[Format::Fvecs, Format::Bvecs, Format::Ivecs]
+));
