@@ -1,6 +1,7 @@
 //! The files that a fit leaves: made ready before the work begins, put in their places together at the end.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -19,18 +20,26 @@ pub struct Outputs {
 
 impl Outputs {
     /// Makes sure, before hours of work, that the files can be written.
-    pub fn prepare(prefix: &Path, layout: Option<Layout>, model: Option<&Path>) -> Result<Self, Failure> {
-        let create = |end: &str| Staged::create(&with_end(prefix, end));
-        let results = match layout {
+    pub fn prepare(
+        prefix: &Path,
+        layout: Option<Layout>,
+        model: Option<&Path>,
+        inputs: &[&Path],
+    ) -> Result<Self, Failure> {
+        let names = layout.map(|layout| {
+            let (centroids, labels) = match layout {
+                Layout::Text => (".cluster_centres", ".membership"),
+                Layout::Csv => (".centroids.csv", ".labels.csv"),
+                Layout::Npy => (".centroids.npy", ".labels.npy"),
+            };
+            (layout, with_end(prefix, centroids), with_end(prefix, labels))
+        });
+        let results = names.as_ref().map(|(_, centroids, labels)| [centroids.as_path(), labels]);
+        let all: Vec<&Path> = results.iter().flatten().copied().chain(model).collect();
+        keep_apart(&all, inputs)?;
+        let results = match &names {
             None => None,
-            Some(layout) => {
-                let (centroids, labels) = match layout {
-                    Layout::Text => (".cluster_centres", ".membership"),
-                    Layout::Csv => (".centroids.csv", ".labels.csv"),
-                    Layout::Npy => (".centroids.npy", ".labels.npy"),
-                };
-                Some((layout, create(centroids)?, create(labels)?))
-            }
+            Some((layout, centroids, labels)) => Some((*layout, Staged::create(centroids)?, Staged::create(labels)?)),
         };
         Ok(Self { results, model: model.map(Staged::create).transpose()? })
     }
@@ -52,6 +61,30 @@ impl Outputs {
         Staged::finish_all(files)?;
         Ok(names)
     }
+}
+
+/// Makes sure that no output would take the place of an input or of another output.
+pub fn keep_apart(outputs: &[&Path], inputs: &[&Path]) -> Result<(), Failure> {
+    for (number, output) in outputs.iter().enumerate() {
+        if let Some(other) = inputs.iter().chain(&outputs[..number]).find(|other| is_same(output, other)) {
+            return Err(Failure::usage(
+                format!("{} would be written over {}", output.display(), other.display()),
+                "choose another name for the output",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two names are of one file, which need not be there yet.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| {
+        fs::canonicalize(path).ok().or_else(|| {
+            let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+            Some(fs::canonicalize(folder).ok()?.join(path.file_name()?))
+        })
+    };
+    place(a).is_some_and(|a| place(b) == Some(a))
 }
 
 fn with_end(prefix: &Path, end: &str) -> PathBuf {

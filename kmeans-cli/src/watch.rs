@@ -1,4 +1,4 @@
-//! Watching a fit: progress with rate and time left on a terminal, the time of each iteration, and Ctrl-C.
+//! Watching a fit: progress with rate and time left on a terminal, and Ctrl-C.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,13 +17,21 @@ pub struct Watch {
     times: Arc<Mutex<Times>>,
 }
 
-/// When the parts of a fit began.
+/// What was seen of a fit.
 struct Times {
     begun: Instant,
     /// The first report of an iteration in the start that runs, and its number.
     first: Option<(usize, Instant)>,
-    last: Instant,
-    iterations: Vec<Duration>,
+    /// Whether a report was answered with the wish to finish.
+    finished: bool,
+}
+
+/// How a watched fit ended.
+pub struct Ended {
+    /// How long it took.
+    pub took: Duration,
+    /// Whether Ctrl-C ended it: there was at least one report after it, to which the answer was to finish.
+    pub interrupted: bool,
 }
 
 impl Watch {
@@ -33,8 +41,7 @@ impl Watch {
         let style = ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is sound");
         let bar = ProgressBar::with_draw_target(None, target).with_style(style);
         bar.enable_steady_tick(Duration::from_millis(200));
-        let now = Instant::now();
-        let times = Times { begun: now, first: None, last: now, iterations: Vec::new() };
+        let times = Times { begun: Instant::now(), first: None, finished: false };
         Self { bar, starts, times: Arc::new(Mutex::new(times)) }
     }
 
@@ -50,13 +57,9 @@ impl Watch {
         match *progress {
             Progress::Seeding { restart, done, total } => {
                 times.first = None;
-                times.last = now;
                 self.say(format!("{}first centroids: {done}/{total}", self.start(restart)));
             }
             Progress::Iteration { restart, iteration, max_iter, record } => {
-                let since = now - times.last;
-                times.iterations.push(since);
-                times.last = now;
                 let (first, at) = *times.first.get_or_insert((iteration, now));
                 let mut message = format!(
                     "{}iteration {iteration}/{max_iter} · inertia {:.4e} · {} changed",
@@ -74,17 +77,18 @@ impl Watch {
             }
             _ => {}
         }
-        if interrupt::asked() { Control::Finish } else { Control::Continue }
+        times.finished |= interrupt::asked();
+        if times.finished { Control::Finish } else { Control::Continue }
     }
 
     fn start(&self, restart: usize) -> String {
         if self.starts > 1 { format!("start {}/{} · ", restart + 1, self.starts) } else { String::new() }
     }
 
-    /// Takes the progress off the terminal; the time since the beginning, and of each iteration.
-    pub fn end(&self) -> (Duration, Vec<Duration>) {
+    /// Takes the progress off the terminal.
+    pub fn end(&self) -> Ended {
         self.bar.finish_and_clear();
-        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
-        (times.begun.elapsed(), std::mem::take(&mut times.iterations))
+        let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        Ended { took: times.begun.elapsed(), interrupted: times.finished }
     }
 }

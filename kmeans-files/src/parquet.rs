@@ -1,6 +1,8 @@
 //! Parquet: columns of numbers, or one column of equally long lists, read without Arrow.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 use half::f16;
 use ndarray::Array2;
@@ -22,8 +24,29 @@ const BATCH: usize = 1 << 16;
 /// Reads the columns asked for.
 pub(crate) fn read(bytes: Bytes, options: &Options) -> Result<Table, Error> {
     // The Parquet crate answers some broken files with a panic.
-    let result = catch_unwind(AssertUnwindSafe(|| table(bytes, options)));
-    result.unwrap_or_else(|_| Err(malformed("its pages contradict each other").into()))
+    let result = without_panic_message(|| catch_unwind(AssertUnwindSafe(|| table(bytes, options))));
+    result.unwrap_or_else(|_| Err(malformed("its parts contradict each other").into()))
+}
+
+thread_local! {
+    static IS_READING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work`; a panic in it is not reported, since it becomes an error. Panics elsewhere are reported as before.
+fn without_panic_message<R>(work: impl FnOnce() -> R) -> R {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !IS_READING.get() {
+                before(info);
+            }
+        }));
+    });
+    IS_READING.set(true);
+    let result = work();
+    IS_READING.set(false);
+    result
 }
 
 fn malformed(what: impl Into<String>) -> Fault {

@@ -48,7 +48,7 @@ pub fn run(args: &Classic) -> Result<Done, Failure> {
         kmeans,
         starts: 1,
         seed: 0,
-        outputs: Outputs::prepare(&args.input, Some(Layout::Text), None)?,
+        outputs: Outputs::prepare(&args.input, Some(Layout::Text), None, &[&args.input])?,
         weights: None,
         read: begun.elapsed(),
         file,

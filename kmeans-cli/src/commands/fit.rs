@@ -1,6 +1,6 @@
 //! `kmeans fit`: clusters the points of a file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kmeans_files::{ElementType, Options, Points, Table};
@@ -29,6 +29,9 @@ pub fn run(args: &Fit) -> Result<Done, Failure> {
         }
         None => args.input.input.clone(),
     };
+    let c = &args.clusters;
+    let inputs = [Some(&args.input.input), c.centroids.as_ref(), c.weights.as_ref()];
+    let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
     let begun = Instant::now();
     let (init, table, weights) = on_threads(args.running.threads, || {
         let watch = Watch::begin(args.running.quiet, 1);
@@ -39,7 +42,6 @@ pub fn run(args: &Fit) -> Result<Done, Failure> {
         let weights = args.clusters.weights.as_deref().map(weights).transpose()?;
         Ok::<_, Failure>((init, table, weights))
     })??;
-    let c = &args.clusters;
     let kmeans = KMeans::new(c.k)
         .init(init)
         .n_init(c.n_init)
@@ -55,7 +57,7 @@ pub fn run(args: &Fit) -> Result<Done, Failure> {
         kmeans,
         starts: c.n_init,
         seed: c.seed,
-        outputs: Outputs::prepare(&prefix, layout, args.results.model.as_deref())?,
+        outputs: Outputs::prepare(&prefix, layout, args.results.model.as_deref(), &inputs)?,
         weights,
         read: begun.elapsed(),
     };
@@ -134,14 +136,12 @@ impl Job {
             None => kmeans.fit(&points),
             Some(weights) => kmeans.fit_weighted(&points, weights),
         })?;
-        let (fit, _) = watch.end();
-        // Ctrl-C while the files are written must not end up as half of them: it was too late to ask for less.
-        let interrupted = interrupt::asked();
+        let ended = watch.end();
         let fitted = fitted.map_err(|e| Failure::points(&self.file, e))?;
-        let interrupted = interrupted && !fitted.converged();
         for text in fitted.notices() {
             notice(&text.to_string());
         }
+        // Ctrl-C now does not stop the writing: it is too late to ask for less. The second one does.
         let files = self.outputs.write(&fitted, table.columns.as_deref())?;
         drop(fitting);
         let about = About {
@@ -150,17 +150,17 @@ impl Job {
             init: self.init,
             from: self.from,
             seed: self.seed,
-            interrupted,
+            interrupted: ended.interrupted,
             read: self.read,
-            fit,
+            fit: ended.took,
             files,
         };
         // What differs from machine to machine and from run to run stays off standard output.
         if !(running.quiet || printing.json || printing.csv) {
-            let (read, fit) = (about.read.as_secs_f64(), fit.as_secs_f64());
+            let (read, fit) = (about.read.as_secs_f64(), ended.took.as_secs_f64());
             eprintln!("read in {read:.3} s, fitted in {fit:.3} s on {}", fitted.engine());
         }
         print(&Summary::of(&fitted, about).text(printing))?;
-        Ok(if interrupted { Done::Interrupted } else { Done::Whole })
+        Ok(if ended.interrupted { Done::Interrupted } else { Done::Whole })
     }
 }

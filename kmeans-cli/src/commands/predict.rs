@@ -8,6 +8,7 @@ use super::on_threads;
 use crate::args::{Input, Predict};
 use crate::failure::{Done, Failure, print_with};
 use crate::model::Model;
+use crate::outputs::keep_apart;
 use crate::points::{Real, notice};
 use crate::watch::Watch;
 
@@ -16,6 +17,9 @@ pub fn run(args: &Predict) -> Result<Done, Failure> {
     let model = Model::load(&args.model)?;
     let to_file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     let layout = args.output.as_deref().map_or(Layout::Text, Layout::of_path);
+    if let Some(output) = to_file {
+        keep_apart(&[output], &[&args.input.input, &args.model])?;
+    }
     let mut file = to_file.map(|path| Staged::create(path)).transpose()?;
     let labels = on_threads(args.running.threads, || {
         let watch = Watch::begin(args.running.quiet, 1);

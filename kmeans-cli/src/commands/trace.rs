@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::args::{self, Trace};
 use crate::failure::{Done, Failure, print};
+use crate::outputs::keep_apart;
 use crate::points::Real;
 use crate::watch::Watch;
 
@@ -75,6 +76,7 @@ struct Expected {
 
 /// Runs the subcommand.
 pub fn run(args: &Trace) -> Result<Done, Failure> {
+    keep_apart(&[&args.output], &[&args.input.input])?;
     let mut file = Staged::create(&args.output)?;
     let watch = Watch::begin(false, 1);
     let page = args.input.read(&watch).and_then(|mut table| {

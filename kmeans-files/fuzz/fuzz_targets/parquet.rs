@@ -5,7 +5,8 @@ use std::sync::Once;
 
 use kmeans_files::Format;
 
-/// The Parquet crate answers some broken files with a panic, which the parser turns into an error: libFuzzer must not end at it.
+/// The Parquet crate answers some broken files with a panic, which the parser turns into an error: libFuzzer, whose hook runs first
+/// there, must not end at it.
 static QUIET: Once = Once::new();
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
