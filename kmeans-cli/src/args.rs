@@ -11,7 +11,7 @@ use kmeans_host::{Device, EmptyCluster, Init, Stop};
 ///
 /// The classic form is understood too: kmeans K D N THRESHOLD FILE [--csv]
 #[derive(Debug, Parser)]
-#[command(name = "kmeans", version, max_term_width = 110, after_help = EXIT_CODES)]
+#[command(name = "kmeans", version, term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -263,7 +263,7 @@ pub struct Score {
 ///
 /// Writes FILE.cluster_centres and FILE.membership. `kmeans help` lists everything else this program does.
 #[derive(Debug, Parser)]
-#[command(name = "kmeans", version, override_usage = "kmeans K D N THRESHOLD FILE [--csv]")]
+#[command(name = "kmeans", version, term_width = 100, override_usage = "kmeans K D N THRESHOLD FILE [--csv]")]
 pub struct Classic {
     /// Number of clusters
     #[arg(value_name = "K")]
@@ -339,7 +339,7 @@ pub struct Trace {
     pub init: Start,
 
     /// How the page begins: stop when a smaller share of the points than this changes cluster
-    #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = not_negative, help_heading = "Clusters")]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = share, help_heading = "Clusters")]
     pub threshold: f64,
 
     /// How the page begins: points per block
@@ -566,6 +566,10 @@ fn not_negative(text: &str) -> Result<f64, String> {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
         _ => Err("give a number that is not negative".into()),
     }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    not_negative(text).ok().filter(|&value| value <= 1.0).ok_or_else(|| "give a number from 0 to 1".into())
 }
 
 /// A number of rows or columns of points that are made in memory.

@@ -114,3 +114,21 @@ mod ctrl_c {
         assert_eq!(names(folder.path()), BTreeSet::from(["points.npy".into()]));
     }
 }
+
+#[test]
+fn every_shell_and_every_subcommand_is_served() {
+    let folder = TempDir::new().unwrap();
+    let printed = |args: &[&str]| {
+        let output = kmeans(folder.path()).args(args).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        assert!(printed(&["completions", shell]).contains("index-column"), "{shell}");
+    }
+    assert!(printed(&["manual"]).contains("kmeans\\-trace"));
+    for name in ["fit", "predict", "score", "bench", "trace", "generate", "devices", "completions", "manual"] {
+        let page = printed(&["manual", name]);
+        assert!(page.contains(&format!(".TH kmeans-{name} 1")), "{page}");
+    }
+}

@@ -11,7 +11,7 @@
 //! let settings = Settings { stop: Stop::LabelsChanged(0.001), ..Settings::default() };
 //! let mut run = Run::new(vec![0.0_f32, 1.0, 10.0, 11.0], 1, 2, Start::FirstK, 0, settings);
 //! while run.step() {}
-//! assert_eq!(run.rounds().last().unwrap().labels, [0, 0, 1, 1]);
+//! assert_eq!(run.result().0, [0, 0, 1, 1]);
 //! ```
 #![cfg_attr(target_arch = "wasm32", no_std)]
 

@@ -42,7 +42,7 @@ trait Steps: Send {
     fn rounds(&self) -> usize;
     fn record(&self, round: usize) -> kmeans_core::settings::Iteration;
     /// The labels that `round` gave.
-    fn labels(&self, round: usize) -> &[u32];
+    fn labels(&self, round: usize) -> Vec<u32>;
     /// The centroids after `round` rounds, as f64.
     fn centroids(&self, round: usize) -> Vec<f64>;
     fn result(&self) -> (Vec<u32>, f64);
@@ -61,8 +61,8 @@ impl<T: Scalar> Steps for Run<T> {
     fn record(&self, round: usize) -> kmeans_core::settings::Iteration {
         Run::rounds(self)[round].record
     }
-    fn labels(&self, round: usize) -> &[u32] {
-        &Run::rounds(self)[round].labels
+    fn labels(&self, round: usize) -> Vec<u32> {
+        Run::labels(self, round)
     }
     fn centroids(&self, round: usize) -> Vec<f64> {
         let centroids = Run::rounds(self).get(round).map_or(Run::centroids(self), |r| &r.centroids);
@@ -182,10 +182,12 @@ fn record(round: usize, number: fn(kmeans_core::settings::Iteration) -> f64) -> 
 /// The address of the n labels, u32, that this round gave.
 #[unsafe(no_mangle)]
 pub extern "C" fn labels(round: usize) -> *const u32 {
-    match &PAGE.lock().run {
-        Some(run) if round < run.rounds() => run.labels(round).as_ptr(),
-        _ => core::ptr::null(),
+    let page = &mut *PAGE.lock();
+    match &page.run {
+        Some(run) if round < run.rounds() => page.labels = run.labels(round),
+        _ => return core::ptr::null(),
     }
+    page.labels.as_ptr()
 }
 
 /// The address of the centroids after this many rounds, `[k, d]` f64.

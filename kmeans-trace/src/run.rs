@@ -1,4 +1,5 @@
-//! The rounds of a fit, made one by one and kept.
+//! The rounds of a fit, made one by one. Of each, the centroids and the numbers are kept; its labels are found again when asked for,
+//! since those of all rounds of a long fit would not fit into a page's memory.
 
 use alloc::vec::Vec;
 
@@ -53,8 +54,6 @@ impl Start {
 pub struct Round<T> {
     /// The centroids that the labels were decided by, `[k, d]`.
     pub centroids: Vec<T>,
-    /// The label that each point got.
-    pub labels: Vec<u32>,
     /// The numbers of the round.
     pub record: Iteration,
 }
@@ -68,6 +67,8 @@ pub struct Run<T> {
     /// What [`Stop::RelativeTolerance`] compares the movement with.
     threshold: f64,
     centroids: Vec<T>,
+    /// Of the last round; none before the first.
+    labels: Vec<u32>,
     rounds: Vec<Round<T>>,
     converged: bool,
 }
@@ -80,7 +81,7 @@ impl<T: Scalar> Run<T> {
             Stop::RelativeTolerance(tolerance) => tolerance * reference::mean_variance(&points, d),
             _ => 0.0,
         };
-        Self { points, d, settings, threshold, centroids, rounds: Vec::new(), converged: false }
+        Self { points, d, settings, threshold, centroids, labels: Vec::new(), rounds: Vec::new(), converged: false }
     }
 
     /// Makes the next round; false if the fit has ended. Line by line what [`reference::lloyd`] does in its loop, without weights.
@@ -91,10 +92,9 @@ impl<T: Scalar> Run<T> {
         let (points, d) = (&self.points[..], self.d);
         let mut labels = reference::assign(points, d, &self.centroids);
         let inertia = reference::inertia(points, d, None, &self.centroids, &labels);
-        let before = self.rounds.last().map(|round| &round.labels);
-        if before == Some(&labels) {
+        if self.labels == labels {
             let record = Iteration { inertia, movement: 0.0, labels_changed: 0 };
-            self.rounds.push(Round { centroids: self.centroids.clone(), labels, record });
+            self.rounds.push(Round { centroids: self.centroids.clone(), record });
             self.converged = true;
             return true;
         }
@@ -106,9 +106,10 @@ impl<T: Scalar> Run<T> {
         let updated = reference::update(points, d, None, &self.centroids, &labels);
         let pairs = updated.chunks_exact(d).zip(self.centroids.chunks_exact(d));
         let movement = pairs.map(|(new, old)| distance(new, old)).sum();
-        let labels_changed = match before {
-            None => labels.len() as u64,
-            Some(before) => before.iter().zip(&labels).filter(|(a, b)| a != b).count() as u64,
+        let labels_changed = if self.labels.is_empty() {
+            labels.len() as u64
+        } else {
+            self.labels.iter().zip(&labels).filter(|(a, b)| a != b).count() as u64
         };
         self.converged = match self.settings.stop {
             Stop::RelativeTolerance(_) => movement <= self.threshold,
@@ -118,13 +119,27 @@ impl<T: Scalar> Run<T> {
         };
         let record = Iteration { inertia, movement, labels_changed };
         let centroids = core::mem::replace(&mut self.centroids, updated);
-        self.rounds.push(Round { centroids, labels, record });
+        self.rounds.push(Round { centroids, record });
+        self.labels = labels;
         true
     }
 
     /// The rounds made.
     pub fn rounds(&self) -> &[Round<T>] {
         &self.rounds
+    }
+
+    /// The label that each point got in a round, from 0; the round must have been made.
+    pub fn labels(&self, round: usize) -> Vec<u32> {
+        let centroids = &self.rounds[round].centroids;
+        if round + 1 == self.rounds.len() {
+            return self.labels.clone();
+        }
+        let mut labels = reference::assign(&self.points, self.d, centroids);
+        let filled =
+            reference::fill_empty_clusters(&self.points, self.d, None, centroids, &mut labels, self.settings.empty);
+        debug_assert!(filled.is_ok(), "the round would not have been made");
+        labels
     }
 
     /// The centroids after the last round, `[k, d]`.
@@ -176,7 +191,13 @@ mod tests {
                             let first = start.centroids(&points, d, k, 5);
                             let expected = reference::lloyd(&points, d, None, &first, &settings).unwrap();
                             let mut run = Run::new(points.clone(), d, k, start, 5, settings);
-                            while run.step() {}
+                            let mut seen = Vec::new();
+                            while run.step() {
+                                seen.push(run.labels(run.rounds().len() - 1));
+                            }
+                            for (round, labels) in seen.iter().enumerate() {
+                                assert_eq!(&run.labels(round), labels);
+                            }
                             let history: Vec<Iteration> = run.rounds().iter().map(|r| r.record).collect();
                             assert_eq!(history, expected.history);
                             assert_eq!(run.centroids(), expected.centroids);

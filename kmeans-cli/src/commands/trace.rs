@@ -22,6 +22,8 @@ use crate::watch::Watch;
 
 /// Values that a page can hold and step through without trying its reader's patience.
 const MOST_VALUES: usize = 2_000_000;
+/// Clusters that can be told apart, or nearly.
+const MOST_CLUSTERS: usize = 1024;
 /// As the classic programs.
 const MAX_ITER: usize = 500;
 
@@ -51,6 +53,7 @@ struct Data {
     seed: String,
     threshold: f64,
     block: u32,
+    most_clusters: usize,
     max_iter: usize,
     expected: Expected,
     /// Base64.
@@ -108,6 +111,12 @@ fn page<T: Real>(args: &Trace, points: ArrayView2<'_, T>, table: &Table) -> Resu
             format!("--rows {} takes the first points only", MOST_VALUES / d),
         ));
     }
+    if args.k > MOST_CLUSTERS {
+        return Err(Failure::usage(
+            format!("K = {} is more than a page can show, which is {MOST_CLUSTERS}", args.k),
+            "`kmeans fit` has no such limit",
+        ));
+    }
     let expected = checked_run(args, points)?;
     let mut bytes = Vec::with_capacity(points.len() * size_of::<T>());
     points.iter().for_each(|value| value.bytes(&mut bytes));
@@ -135,6 +144,7 @@ fn page<T: Real>(args: &Trace, points: ArrayView2<'_, T>, table: &Table) -> Resu
         seed: args.seed.to_string(),
         threshold: args.threshold,
         block: args.block,
+        most_clusters: MOST_CLUSTERS.min(n),
         max_iter: MAX_ITER,
         expected,
         wasm: STANDARD.encode(WASM),

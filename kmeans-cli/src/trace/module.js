@@ -75,13 +75,12 @@ class Fit {
     return { inertia: this.wasm.inertia(at), movement: this.wasm.movement(at), changed: this.wasm.changed(at) };
   }
 
-  // Views into the module's memory: good until the next call.
+  // Copies: the module's memory changes with the next call. The call comes first: it may move the memory.
   labels(round) {
     const at = this.wasm.labels(round - 1);
-    return new Uint32Array(this.wasm.memory.buffer, at, this.n);
+    return Uint32Array.from(new Uint32Array(this.wasm.memory.buffer, at, this.n));
   }
 
-  // Copies. The call comes first: it may move the memory.
   centroids(round) {
     const at = this.wasm.centroids(round);
     return Float64Array.from(new Float64Array(this.wasm.memory.buffer, at, this.k * this.d));

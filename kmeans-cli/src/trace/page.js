@@ -1,7 +1,6 @@
 // The page: settings, iterations, and what is shown of them.
 
 const element = (id) => document.getElementById(id);
-const MOST_CLUSTERS = Math.min(data.n, 1024);
 const PLAY_MILLISECONDS = 500;
 
 const view = { fit: null, round: 0, playing: false, timer: 0, block: data.block, selected: -1 };
@@ -21,7 +20,7 @@ function settingsOnPage() {
 
 // The first thing wrong with the settings, for people.
 function faultIn(settings) {
-  if (!Number.isInteger(settings.k) || settings.k < 1 || settings.k > MOST_CLUSTERS) return `K must be a whole number from 1 to ${MOST_CLUSTERS}`;
+  if (!Number.isInteger(settings.k) || settings.k < 1 || settings.k > data.most_clusters) return `K must be a whole number from 1 to ${data.most_clusters}`;
   if (!/^\d{1,20}$/.test(settings.seed) || BigInt(settings.seed) >= 2n ** 64n) return "the seed must be a whole number below 2^64";
   if (element("threshold").value === "" || !(settings.threshold >= 0 && settings.threshold <= 1)) return "the share must be from 0 to 1";
   const block = Number(element("block").value);
@@ -97,7 +96,7 @@ function show() {
   const centroids = fit.centroids(round), before = round > 0 ? fit.centroids(round - 1) : null;
   plot.draw(labels, centroids, before, fit.k);
   const changes = labels
-    ? changesByBlock(fit.labels(round), round > 1 ? fit.labels(round - 1) : null, view.block)
+    ? changesByBlock(labels, round > 1 ? fit.labels(round - 1) : null, view.block)
     : new Uint32Array(Math.ceil(data.n / view.block));
   view.changes = changes;
   if (view.selected >= changes.length) view.selected = -1;
@@ -271,7 +270,7 @@ async function check() {
 async function main() {
   const s = (count) => (count === 1 ? "" : "s");
   element("about").textContent = `${data.file}: ${shortNumber(data.n)} point${s(data.n)} of ${data.d} column${s(data.d)}, ${data.type}. The code that runs here is kmeans-core, compiled to WebAssembly (kmeans ${data.version}).`;
-  element("k").max = MOST_CLUSTERS;
+  element("k").max = data.most_clusters;
   for (const [id, value] of Object.entries({ k: data.k, start: data.start, seed: data.seed, threshold: data.threshold, block: data.block })) element(id).value = value;
   element("points-note").textContent = data.d === 1 ? "Across: the value. Down: the order in the file. Lines: centroids."
     : data.d === 2 ? `Across: ${data.columns[0]}. Up: ${data.columns[1]}. Lines: the way of each centroid in this iteration.`
