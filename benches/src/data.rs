@@ -81,23 +81,29 @@ impl Data {
     }
 }
 
-/// All 5×5 patches of an RGB image at stride 1, [n, 75], values in [0, 1].
+/// All 5×5 patches of an RGB image in a file at stride 1, [n, 75], values in [0, 1].
 ///
 /// # Errors
 /// If the image cannot be read or is smaller than a patch.
 pub fn patches(path: &Path) -> Result<Array2<f32>, Box<dyn Error>> {
     let image = image::open(path).map_err(|e| format!("{}: {e}", path.display()))?.into_rgb32f();
-    let (width, height) = (image.width() as usize, image.height() as usize);
-    if width < PATCH || height < PATCH {
+    let (width, height) = image.dimensions();
+    if (width as usize) < PATCH || (height as usize) < PATCH {
         return Err(format!("{} is {width}×{height}: smaller than a patch", path.display()).into());
     }
-    let (across, down) = (width - PATCH + 1, height - PATCH + 1);
+    Ok(patches_of(&image))
+}
+
+/// All 5×5 patches of an RGB image at stride 1, [n, 75]; none if it is smaller than a patch.
+pub fn patches_of(image: &image::Rgb32FImage) -> Array2<f32> {
+    let (width, height) = (image.width() as usize, image.height() as usize);
+    let (across, down) = ((width + 1).saturating_sub(PATCH), (height + 1).saturating_sub(PATCH));
     let values = image.as_raw();
-    Ok(Array2::from_shape_fn((across * down, PATCH * PATCH * CHANNELS), |(patch, value)| {
+    Array2::from_shape_fn((across * down, PATCH * PATCH * CHANNELS), |(patch, value)| {
         let row = patch / across + value / (PATCH * CHANNELS);
         let first = (row * width + patch % across) * CHANNELS;
         values[first + value % (PATCH * CHANNELS)]
-    }))
+    })
 }
 
 /// A number in [0, 1), with 24 random bits.

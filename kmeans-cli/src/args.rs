@@ -1,11 +1,18 @@
 //! The command line.
 
+mod clusters;
+mod input;
+mod numbers;
+
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use kmeans_files::{Columns, ElementType, Format, Header, IndexColumn, Layout};
-use kmeans_host::{Device, EmptyCluster, Init, Stop};
+use kmeans_files::Layout;
+use kmeans_host::Device;
+
+pub use clusters::{Clusters, Start};
+pub use input::Input;
+use numbers::{count, not_negative, share};
 
 /// Exact k-means on files: fast, and the same bits on every machine
 ///
@@ -18,8 +25,9 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 a file, the points or a device are not as needed; 2 the command line is wrong; 130 ended by Ctrl-C (a fit then \
-writes its best result so far). Output files are written whole or not at all.";
+Exit codes: 0 done; 1 a file, the points or a device are not as needed; 2 the command line is wrong;
+130 ended by Ctrl-C (a fit then writes its best result so far). Output files are written whole or
+not at all.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -43,56 +51,12 @@ pub enum Command {
     Manual(Manual),
 }
 
-/// A file of points.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Input")]
-pub struct Input {
-    /// The points: text, CSV, .npy, .fvecs, .bvecs, .ivecs or Parquet; - for standard input
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub input: PathBuf,
-
-    /// Format of the file [default: by its name, else by its content]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<InputFormat>,
-
-    /// Columns to use, by number from 1, range or name, such as 2,4-6,width [default: all]
-    #[arg(long, value_name = "COLUMNS")]
-    pub columns: Option<Columns>,
-
-    /// The first column of text or CSV is an index: leave it out
-    #[arg(long, conflicts_with = "columns")]
-    pub index_column: bool,
-
-    /// Whether CSV begins with the names of its columns; auto: if its first row has no number
-    #[arg(long, value_enum, value_name = "WHETHER", default_value_t = HeaderArg::Auto)]
-    pub header: HeaderArg,
-
-    /// What separates the fields of CSV: one character, or tab [default: , or ; as the first line has it]
-    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
-    pub delimiter: Option<u8>,
-
-    /// Type to compute with [default: the file's own; f64 for decimal numbers]
-    #[arg(long = "type", value_name = "TYPE", value_parser = element())]
-    pub element: Option<ElementType>,
-
-    /// Read the file into memory instead of mapping it; needed if another program may change it meanwhile
-    #[arg(long)]
-    pub no_map: bool,
-}
-
-impl Input {
-    /// Whether the first column is an index.
-    pub fn index(&self) -> IndexColumn {
-        if self.index_column { IndexColumn::Yes } else { IndexColumn::No }
-    }
-}
-
 /// Where and how much.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
 pub struct Running {
-    /// Where it runs: auto, cpu or cuda:N
-    #[arg(long, default_value = "auto", value_parser = device)]
+    /// Where it runs: auto, cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto")]
     pub device: Device,
 
     /// Threads of the processor [default: all]
@@ -133,80 +97,6 @@ pub struct Fit {
 
     #[command(flatten)]
     pub printing: Printing,
-}
-
-/// What to fit.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Clusters")]
-pub struct Clusters {
-    /// Number of clusters
-    #[arg(short, long, value_name = "K")]
-    pub k: usize,
-
-    /// How the first centroids are chosen
-    #[arg(long, value_enum, default_value_t = Start::PlusPlus, value_name = "START")]
-    pub init: Start,
-
-    /// A file with the first centroids, one per row, in any input format
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["init", "n_init"])]
-    pub centroids: Option<PathBuf>,
-
-    /// A file with a weight per point, in one column, in any input format
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub weights: Option<PathBuf>,
-
-    /// Number of starts, of which the best is kept
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub n_init: usize,
-
-    /// Seed of the random draws
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
-
-    /// Most iterations
-    #[arg(long, value_name = "N", default_value_t = 300)]
-    pub max_iter: usize,
-
-    #[command(flatten)]
-    pub stop: StopRule,
-
-    /// What happens to a cluster that loses its points
-    #[arg(long, value_enum, default_value_t = Empty::Farthest, value_name = "POLICY")]
-    pub empty: Empty,
-}
-
-/// When the iterations end. Repeating labels always end them.
-#[derive(Args, Clone, Copy, Debug)]
-#[group(multiple = false)]
-pub struct StopRule {
-    /// Stop when the squared movement of the centroids is at most this share of the mean variance [default: 1e-4]
-    #[arg(long, value_name = "SHARE", value_parser = not_negative)]
-    pub tol: Option<f64>,
-
-    /// Stop when the squared movement of the centroids is less than this
-    #[arg(long, value_name = "MOVEMENT", value_parser = not_negative)]
-    pub movement: Option<f64>,
-
-    /// Stop when a smaller share of the points than this changes cluster
-    #[arg(long, value_name = "SHARE", value_parser = not_negative)]
-    pub changed: Option<f64>,
-
-    /// Stop only when no point changes cluster
-    #[arg(long)]
-    pub until_repeat: bool,
-}
-
-impl StopRule {
-    /// What the library calls it.
-    pub fn stop(self) -> Stop {
-        match self {
-            Self { tol: Some(share), .. } => Stop::RelativeTolerance(share),
-            Self { movement: Some(movement), .. } => Stop::Movement(movement),
-            Self { changed: Some(share), .. } => Stop::LabelsChanged(share),
-            Self { until_repeat: true, .. } => Stop::LabelsRepeat,
-            Self { .. } => Stop::RelativeTolerance(1e-4),
-        }
-    }
 }
 
 /// Where the results go.
@@ -401,50 +291,6 @@ pub struct Manual {
     pub subcommand: Option<String>,
 }
 
-/// [`Format`] by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum InputFormat {
-    Text,
-    Csv,
-    Npy,
-    Fvecs,
-    Bvecs,
-    Ivecs,
-    Parquet,
-}
-
-impl From<InputFormat> for Format {
-    fn from(format: InputFormat) -> Self {
-        match format {
-            InputFormat::Text => Self::Text,
-            InputFormat::Csv => Self::Csv,
-            InputFormat::Npy => Self::Npy,
-            InputFormat::Fvecs => Self::Fvecs,
-            InputFormat::Bvecs => Self::Bvecs,
-            InputFormat::Ivecs => Self::Ivecs,
-            InputFormat::Parquet => Self::Parquet,
-        }
-    }
-}
-
-/// [`Header`] by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum HeaderArg {
-    Auto,
-    Yes,
-    No,
-}
-
-impl From<HeaderArg> for Header {
-    fn from(header: HeaderArg) -> Self {
-        match header {
-            HeaderArg::Auto => Self::Auto,
-            HeaderArg::Yes => Self::Yes,
-            HeaderArg::No => Self::No,
-        }
-    }
-}
-
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
@@ -463,120 +309,6 @@ impl OutputFormat {
             Self::Npy => Some(Layout::Npy),
             Self::None => None,
         }
-    }
-}
-
-/// [`Init`] by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Start {
-    /// The first K points
-    First,
-    /// Points spread evenly over the file
-    Even,
-    /// K points drawn at random
-    RandomPoints,
-    /// Every point draws a label; the means of equal labels
-    RandomLabels,
-    /// Points drawn far from those before
-    #[value(name = "k-means++")]
-    PlusPlus,
-    /// k-means++ in a few rounds, for large K
-    #[value(name = "k-means||")]
-    Parallel,
-}
-
-impl Start {
-    /// What the library calls it.
-    pub fn init(self) -> Init {
-        match self {
-            Self::First => Init::FirstK,
-            Self::Even => Init::EvenlySpaced,
-            Self::RandomPoints => Init::RandomPoints,
-            Self::RandomLabels => Init::RandomLabels,
-            Self::PlusPlus => Init::KMeansPlusPlus,
-            Self::Parallel => Init::KMeansParallel,
-        }
-    }
-
-    /// For people: "from ...".
-    pub fn description(self) -> &'static str {
-        match self {
-            Self::First => "the first points",
-            Self::Even => "evenly spaced points",
-            Self::RandomPoints => "random points",
-            Self::RandomLabels => "random labels",
-            Self::PlusPlus => "k-means++",
-            Self::Parallel => "k-means||",
-        }
-    }
-
-    /// As it is written on the command line.
-    pub fn name(self) -> String {
-        self.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default()
-    }
-}
-
-/// [`EmptyCluster`] by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Empty {
-    /// It takes over the point that is farthest from its centroid
-    Farthest,
-    /// Its centroid stays where it was
-    Keep,
-    /// The fit fails
-    Error,
-}
-
-impl From<Empty> for EmptyCluster {
-    fn from(empty: Empty) -> Self {
-        match empty {
-            Empty::Farthest => Self::Farthest,
-            Empty::Keep => Self::Keep,
-            Empty::Error => Self::Error,
-        }
-    }
-}
-
-fn device(text: &str) -> Result<Device, String> {
-    match text {
-        "auto" => Ok(Device::Auto),
-        "cpu" => Ok(Device::Cpu),
-        _ => match text.strip_prefix("cuda:").map(str::parse) {
-            Some(Ok(index)) => Ok(Device::Cuda(index)),
-            _ => Err("use auto, cpu or cuda:N, such as cuda:0".into()),
-        },
-    }
-}
-
-fn element() -> impl TypedValueParser<Value = ElementType> {
-    PossibleValuesParser::new(["f16", "bf16", "f32", "f64"]).try_map(|name| name.parse())
-}
-
-fn delimiter(text: &str) -> Result<u8, String> {
-    match text.as_bytes() {
-        _ if text == "tab" || text == "\\t" => Ok(b'\t'),
-        [b'"' | b'\n' | b'\r'] => Err("a quote or a line end separates no fields".into()),
-        [byte] => Ok(*byte),
-        _ => Err("give one ASCII character, or tab".into()),
-    }
-}
-
-fn not_negative(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
-        _ => Err("give a number that is not negative".into()),
-    }
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    not_negative(text).ok().filter(|&value| value <= 1.0).ok_or_else(|| "give a number from 0 to 1".into())
-}
-
-/// A number of rows or columns of points that are made in memory.
-fn count(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(value @ 1..=10_000_000_000) => Ok(value),
-        _ => Err("give a number from 1 to 10000000000".into()),
     }
 }
 
@@ -609,20 +341,5 @@ mod tests {
             assert!(Cli::try_parse_from(words).is_ok(), "{line}");
         }
         assert!(Classic::try_parse_from("kmeans 4 3 99968 0.001 points_3d.txt --csv".split(' ')).is_ok());
-    }
-
-    #[test]
-    fn devices_have_names() {
-        assert_eq!(device("auto"), Ok(Device::Auto));
-        assert_eq!(device("cpu"), Ok(Device::Cpu));
-        assert_eq!(device("cuda:3"), Ok(Device::Cuda(3)));
-        assert!(["", "gpu", "cuda", "cuda:", "cuda:-1"].iter().all(|text| device(text).is_err()));
-    }
-
-    #[test]
-    fn delimiters_are_one_byte() {
-        assert_eq!(delimiter("tab"), Ok(b'\t'));
-        assert_eq!(delimiter("|"), Ok(b'|'));
-        assert!(["", "ab", "\"", "\n", "é"].iter().all(|text| delimiter(text).is_err()));
     }
 }

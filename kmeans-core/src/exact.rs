@@ -8,6 +8,10 @@
 //! accumulator, with deferred carries as in Neal, "Fast exact summation using small and large superaccumulators", 2015).
 //! Engines carry the same sums in one `i64` or `i128` where [`crate::fixed`] shows that they fit.
 
+mod streamed;
+
+pub use streamed::{LimbSum, quotient_by_count};
+
 use crate::Scalar;
 use crate::scalar::{decode, encode};
 
@@ -266,19 +270,6 @@ pub fn quotient<T: Scalar>(numerator: (&[i64], i32), denominator: (&[i64], i32))
     });
     let inexact = below || remainder[..width].iter().any(|&d| d != 0);
     round(a.negative != b.negative, result, next + 1 + a.exponent - b.exponent, inexact)
-}
-
-/// `sum · 2^exponent / count`, rounded once to `T`; `count` ≥ 1. The same result as [`quotient`], faster.
-pub fn quotient_by_count<T: Scalar>(sum: i128, exponent: i32, count: u64) -> T {
-    if sum == 0 {
-        return T::ZERO;
-    }
-    let magnitude = sum.unsigned_abs();
-    // At least 128 − 64 bits of quotient: enough for every type but f64, whose 53 bits + 1 they also cover.
-    let shift = magnitude.leading_zeros();
-    let dividend = magnitude << shift;
-    let divisor = count as u128;
-    round(sum < 0, dividend / divisor, exponent - shift as i32, !dividend.is_multiple_of(divisor))
 }
 
 /// ±`integer · 2^exponent`, with `inexact` saying that the true magnitude lies strictly between this and the next

@@ -7,8 +7,12 @@
 //! Arrays are row-major. n counts points (64 bits, up to 3·10¹⁰: 2³¹ blocks of 16 rows), k clusters and d columns
 //! (32 bits, below 2³¹).
 
+mod empty;
+mod seeding;
 mod table;
 
+pub use empty::*;
+pub use seeding::*;
 pub use table::*;
 
 /// Most blocks of a grid, in x and y.
@@ -198,6 +202,17 @@ mod tests {
                 count_histogram(n, k),
                 transposed_transpose(n, d, 8),
                 transposed_sums(n, k, d, 2),
+                rows_gather(n),
+                square_sum(n, d),
+                inertia_sums(k, d),
+                empty_farthest(n),
+                seed_nearest(n, 8),
+                seed_amounts(n),
+                seed_draw(20),
+                seed_potentials(n, 8),
+                parallel_count(n),
+                parallel_write(n),
+                parallel_merge(n),
                 pixel_assign(n, k),
                 pixel_sums(n, k),
             ] {

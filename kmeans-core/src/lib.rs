@@ -12,6 +12,7 @@
 //! | [`launch`] | what host and GPU agree on to run a kernel |
 //! | [`settings`] | stop rules and the policy for empty clusters |
 //! | [`rng`] | counter-based random numbers: the same draw whoever makes it, in any order |
+//! | [`amounts`] | costs as integers, for draws in proportion to them |
 //! | [`seeding`] | starting centroids, step by step |
 //! | [`mod@reference`] | plain Lloyd iterations, written to be read |
 //!
@@ -30,6 +31,7 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+pub mod amounts;
 pub mod distance;
 pub mod exact;
 pub mod fixed;

@@ -38,6 +38,22 @@ pub enum Purpose {
     Reduce = 6,
 }
 
+impl Purpose {
+    /// The purpose with this number, if there is one.
+    #[inline]
+    pub const fn from_number(number: u32) -> Option<Self> {
+        match number {
+            1 => Some(Self::Label),
+            2 => Some(Self::Point),
+            3 => Some(Self::PlusPlus),
+            4 => Some(Self::Parallel),
+            5 => Some(Self::Vacancy),
+            6 => Some(Self::Reduce),
+            _ => None,
+        }
+    }
+}
+
 /// Random numbers for one start of one fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Random {
@@ -47,8 +63,15 @@ pub struct Random {
 
 impl Random {
     /// The draws of restart number `restart` (from 0) under `seed`. Restarts from 2²⁴ on repeat earlier ones.
+    #[inline]
     pub fn new(seed: u64, restart: u32) -> Self {
         Self { seed, restart: restart & 0x00ff_ffff }
+    }
+
+    /// Seed and restart, for a kernel to make the same of.
+    #[inline]
+    pub fn parts(&self) -> (u64, u32) {
+        (self.seed, self.restart)
     }
 
     /// 64 random bits for `index` at `step` of `purpose`.
@@ -88,6 +111,14 @@ mod tests {
             seen[random.below(10, Purpose::Label, 0, i) as usize] += 1;
         }
         assert!(seen.iter().all(|&count| (800..1200).contains(&count)), "{seen:?}");
+    }
+
+    #[test]
+    fn purposes_are_found_by_their_numbers() {
+        for number in 0..10 {
+            let purpose = Purpose::from_number(number);
+            assert_eq!(purpose.map(|p| p as u32), (1..=6).contains(&number).then_some(number));
+        }
     }
 
     #[test]

@@ -8,16 +8,14 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
+pub use crate::amounts::{PARALLEL_OVERSAMPLING, Quantizer, is_candidate};
 use crate::distance;
 use crate::exact::ExactSum;
-use crate::fixed::{ExponentRange, ceil_log2};
 use crate::rng::{Purpose, Random};
-use crate::scalar::{Scalar, power_of_two};
+use crate::scalar::Scalar;
 
 /// Rounds of k-means||.
 pub const PARALLEL_ROUNDS: u32 = 4;
-/// Expected candidates per round of k-means||, as a multiple of k.
-pub const PARALLEL_OVERSAMPLING: u64 = 2;
 /// Up to this k the candidates of k-means|| are reduced greedily; above, one trial per centroid keeps it affordable.
 pub const GREEDY_REDUCTION_UP_TO: usize = 1024;
 
@@ -57,33 +55,6 @@ pub fn trials(k: usize) -> usize {
         power *= core::f64::consts::E;
     }
     trials
-}
-
-/// Turns non-negative numbers into integers whose sums cannot overflow, so that sums and draws do not depend on order.
-///
-/// The largest of n numbers becomes an integer of 62 − ⌈log₂ n⌉ bits; a number more than that many bits smaller becomes 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quantizer {
-    // Two powers of two, since one could be out of range.
-    factors: [f64; 2],
-}
-
-impl Quantizer {
-    /// For `n` numbers of which `largest` is the largest; `None` if that is zero or not finite.
-    pub fn new(largest: f64, n: usize) -> Option<Self> {
-        if !(largest > 0.0 && largest.is_finite()) {
-            return None;
-        }
-        let exponent = 62 - ceil_log2(n as u64) - ExponentRange::of(largest).high;
-        let half = exponent / 2;
-        Some(Self { factors: [power_of_two(half), power_of_two(exponent - half)] })
-    }
-
-    /// The integer for `value`, 0 ≤ `value` ≤ largest.
-    #[inline]
-    pub fn amount(&self, value: f64) -> u64 {
-        (value * self.factors[0] * self.factors[1]) as u64
-    }
 }
 
 /// Row number `rank` (from 0) among the rows that are not in `taken`.
@@ -218,13 +189,6 @@ pub fn parallel<T: Scalar>(points: &[T], d: usize, weights: Option<&[f64]>, k: u
     })
 }
 
-/// Whether row `i`, whose share of `total` is `amount`, becomes a candidate of k-means|| in `round`.
-#[inline]
-pub fn is_candidate(i: usize, amount: u64, total: u64, k: usize, round: u32, random: &Random) -> bool {
-    let scaled = amount as u128 * (PARALLEL_OVERSAMPLING * k as u64) as u128;
-    (random.below(total, Purpose::Parallel, round, i as u64) as u128) < scaled
-}
-
 /// Brings the candidates of k-means|| to exactly k rows: `plus_plus(k, trials)` picks among them when there are more
 /// than k; when there are fewer, rows drawn uniformly from the rest fill up.
 pub fn reduce(
@@ -275,18 +239,6 @@ mod tests {
     fn evenly_spaced_covers_the_range() {
         assert_eq!(evenly_spaced(10, 4), [0, 2, 5, 7]);
         assert_eq!(evenly_spaced(3, 3), [0, 1, 2]);
-    }
-
-    #[test]
-    fn quantized_sums_cannot_overflow() {
-        for largest in [5e-324, 1e-300, 1.0, 1e300, f64::MAX] {
-            let quantizer = Quantizer::new(largest, 1 << 30).unwrap();
-            let top = quantizer.amount(largest);
-            assert!((1 << 31..1 << 32).contains(&top), "{largest}: {top}");
-        }
-        assert_eq!(Quantizer::new(0.0, 5), None);
-        assert_eq!(Quantizer::new(f64::INFINITY, 5), None);
-        assert_eq!(Quantizer::new(f64::NAN, 5), None);
     }
 
     #[test]

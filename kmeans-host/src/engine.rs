@@ -1,4 +1,4 @@
-//! What an engine does. The CPU and each GPU tier are engines; everything above this trait knows none of them.
+//! What an engine does. The CPU and each GPU tier are engines; everything above these traits knows none of them.
 
 use kmeans_core::Scalar;
 use kmeans_core::rng::Random;
@@ -14,10 +14,8 @@ pub type OnIteration<'a> = &'a mut (dyn FnMut(usize, Iteration) -> Control + Sen
 /// Told while seeding: steps done, and of how many.
 pub type OnSeeding<'a> = &'a mut (dyn FnMut(usize, usize) -> Control + Send);
 
-/// The end of Lloyd's iterations.
+/// The end of Lloyd's iterations, but for the labels, which stay with the [`Job`].
 pub struct Outcome<T> {
-    /// Per point.
-    pub labels: Vec<u32>,
     /// `[k, d]`.
     pub centroids: Array2<T>,
     /// Points per cluster.
@@ -32,47 +30,53 @@ pub struct Outcome<T> {
     pub history: Vec<Iteration>,
 }
 
+/// What a job is for, which decides how much memory it must find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Lloyd's iterations with k clusters, and the seeding before.
+    Fit { k: usize },
+    /// Labels, inertia or distances for k centroids.
+    Predict { k: usize },
+}
+
 /// An engine reproduces [`kmeans_core::reference`] and [`kmeans_core::seeding`] bit for bit.
 pub trait Engine<T: Scalar>: Send + Sync {
     /// For people, such as "cpu (AVX-512, 2 threads)".
     fn name(&self) -> String;
 
-    /// [`kmeans_core::reference::lloyd`].
-    fn lloyd(
-        &self,
-        points: &Points<'_, T>,
-        start: Array2<T>,
-        settings: &Settings,
-        observe: OnIteration<'_>,
-    ) -> Result<Outcome<T>, Error>;
+    /// Brings points to where the engine works on them.
+    fn load<'a>(&self, points: &'a Points<'_, T>, task: Task) -> Result<Box<dyn Job<T> + 'a>, Error>;
+}
+
+/// Work on one set of points, which has labels as soon as something gave it some.
+pub trait Job<T: Scalar> {
+    /// Some rows of the points, in the order given.
+    fn rows(&mut self, rows: &[usize]) -> Result<Array2<T>, Error>;
 
     /// [`kmeans_core::reference::random_label_start`].
-    fn random_label_start(&self, points: &Points<'_, T>, k: usize, random: &Random) -> Array2<T>;
+    fn random_label_start(&mut self, k: usize, random: &Random) -> Result<Array2<T>, Error>;
 
     /// [`kmeans_core::seeding::plus_plus`] with the usual trials.
-    fn plus_plus(
-        &self,
-        points: &Points<'_, T>,
-        k: usize,
-        random: &Random,
-        observe: OnSeeding<'_>,
-    ) -> Result<Vec<usize>, Error>;
+    fn plus_plus(&mut self, k: usize, random: &Random, observe: OnSeeding<'_>) -> Result<Vec<usize>, Error>;
 
     /// [`kmeans_core::seeding::parallel`].
-    fn parallel(
-        &self,
-        points: &Points<'_, T>,
-        k: usize,
-        random: &Random,
-        observe: OnSeeding<'_>,
-    ) -> Result<Vec<usize>, Error>;
+    fn parallel(&mut self, k: usize, random: &Random, observe: OnSeeding<'_>) -> Result<Vec<usize>, Error>;
 
-    /// [`kmeans_core::reference::assign`].
-    fn assign(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>) -> Vec<u32>;
+    /// [`kmeans_core::reference::lloyd`].
+    fn lloyd(&mut self, start: Array2<T>, settings: &Settings, observe: OnIteration<'_>) -> Result<Outcome<T>, Error>;
 
-    /// Weighted sum of D of each point to the centroid of its label.
-    fn inertia(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>, labels: &[u32]) -> f64;
+    /// Sets the labels to those of [`kmeans_core::reference::assign`].
+    fn assign(&mut self, centroids: ArrayView2<'_, T>) -> Result<(), Error>;
+
+    /// The inertia of the labels: the weighted sum of D of each point to the centroid of its label.
+    fn inertia(&mut self, centroids: ArrayView2<'_, T>) -> Result<f64, Error>;
 
     /// √D of every point to every centroid, `[n, k]`.
-    fn transform(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>) -> Array2<f64>;
+    fn transform(&mut self, centroids: ArrayView2<'_, T>) -> Result<Array2<f64>, Error>;
+
+    /// Puts the labels aside as the best so far, in place of those put aside before.
+    fn keep(&mut self);
+
+    /// The labels put aside; else the last ones.
+    fn labels(&mut self) -> Result<Vec<u32>, Error>;
 }

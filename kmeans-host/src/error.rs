@@ -142,12 +142,49 @@ pub enum Error {
         /// The round, from 1.
         iteration: usize,
     },
+    /// A text names no device.
+    #[error("{text:?} names no device: say auto, cpu, cuda or cuda:1")]
+    UnknownDevice {
+        /// The text.
+        text: String,
+    },
     /// The device asked for is not there.
     #[error("CUDA device {index} cannot be used: {reason}; use Device::Auto or Device::Cpu to run on the processor")]
     NoDevice {
         /// The device's index.
         index: usize,
         /// What is missing.
+        reason: String,
+    },
+    /// Points in device memory are not as many values as their shape says.
+    #[error("[n, d] = [{n}, {d}] points need n·d values but the device slice has {found}")]
+    DeviceShape {
+        /// Rows said.
+        n: usize,
+        /// Columns said.
+        d: usize,
+        /// Values of the slice.
+        found: usize,
+    },
+    /// The device has too little free memory for the points and what the work on them takes.
+    #[error(
+        "CUDA device {index} has {free} bytes free but {needed} are needed: free memory there, use fewer points, or \
+         run on the processor with Device::Cpu"
+    )]
+    DeviceMemory {
+        /// The device's index.
+        index: usize,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes free.
+        free: u64,
+    },
+    /// The driver reported an error while the device was at work.
+    #[error("CUDA device {index} failed: {reason}; if it happens again, run on the processor with Device::Cpu")]
+    DeviceFailed {
+        /// The device's index.
+        index: usize,
+        /// What the driver says.
         reason: String,
     },
     /// The progress callback cancelled the fit.

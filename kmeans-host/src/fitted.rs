@@ -3,10 +3,10 @@
 use kmeans_core::settings::Iteration;
 use ndarray::{Array1, Array2, ArrayBase, ArrayView1, ArrayView2, Data, Ix1, Ix2};
 
-use crate::engine::Outcome;
-use crate::kmeans::engine_for;
+use crate::choose::{Work, engine_for};
+use crate::engine::{Engine, Job, Outcome, Task};
 use crate::notice::Notice;
-use crate::points::Points;
+use crate::points::{Facts, Points};
 use crate::{Device, Element, Error};
 
 /// A fitted model: centroids, and the labels of the points it was fitted on.
@@ -32,10 +32,10 @@ pub struct FittedKMeans<T> {
 }
 
 impl<T: Element> FittedKMeans<T> {
-    pub(crate) fn new(outcome: Outcome<T>, device: Device, engine: String) -> Self {
+    pub(crate) fn new(outcome: Outcome<T>, labels: Vec<u32>, device: Device, engine: String) -> Self {
         Self {
             centroids: outcome.centroids,
-            labels: Array1::from(outcome.labels),
+            labels: Array1::from(labels),
             counts: Array1::from(outcome.counts),
             inertia: outcome.inertia,
             converged: outcome.converged,
@@ -109,7 +109,10 @@ impl<T: Element> FittedKMeans<T> {
     /// For another number of columns, values that are not finite or too large to square, or a device that is gone.
     pub fn predict<S: Data<Elem = T>>(&self, points: &ArrayBase<S, Ix2>) -> Result<Array1<u32>, Error> {
         let points = self.check(points.view(), None)?;
-        Ok(Array1::from(engine_for::<T>(self.device)?.assign(&points, self.centroids())))
+        let engine = self.engine_for(points.facts())?;
+        let mut job = self.load(engine.as_ref(), &points)?;
+        job.assign(self.centroids())?;
+        Ok(Array1::from(job.labels()?))
     }
 
     /// The Euclidean distance (not squared) of each of `points`, `[n, d]`, to each centroid: `[n, k]`.
@@ -128,7 +131,8 @@ impl<T: Element> FittedKMeans<T> {
     /// As [`predict`](Self::predict).
     pub fn transform<S: Data<Elem = T>>(&self, points: &ArrayBase<S, Ix2>) -> Result<Array2<f64>, Error> {
         let points = self.check(points.view(), None)?;
-        Ok(engine_for::<T>(self.device)?.transform(&points, self.centroids()))
+        let engine = self.engine_for(points.facts())?;
+        self.load(engine.as_ref(), &points)?.transform(self.centroids())
     }
 
     /// Minus the inertia of `points`, `[n, d]`, under this model: larger is better, as scikit-learn's `score`.
@@ -152,9 +156,18 @@ impl<T: Element> FittedKMeans<T> {
     }
 
     fn score_of(&self, points: Points<'_, T>) -> Result<f64, Error> {
-        let engine = engine_for::<T>(self.device)?;
-        let labels = engine.assign(&points, self.centroids());
-        Ok(-engine.inertia(&points, self.centroids(), &labels))
+        let engine = self.engine_for(points.facts())?;
+        let mut job = self.load(engine.as_ref(), &points)?;
+        job.assign(self.centroids())?;
+        Ok(-job.inertia(self.centroids())?)
+    }
+
+    fn engine_for(&self, facts: &Facts) -> Result<Box<dyn Engine<T>>, Error> {
+        engine_for::<T>(self.device, Work::new((facts.n, facts.d), self.centroids.nrows(), 1))
+    }
+
+    fn load<'a>(&self, engine: &dyn Engine<T>, points: &'a Points<'_, T>) -> Result<Box<dyn Job<T> + 'a>, Error> {
+        engine.load(points, Task::Predict { k: self.centroids.nrows() })
     }
 
     fn check<'a>(&self, points: ArrayView2<'a, T>, weights: Option<Vec<f64>>) -> Result<Points<'a, T>, Error> {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use kmeans_core::rng::Random;
 use kmeans_core::seeding as rows_of;
 use kmeans_core::settings::{EmptyCluster, Settings, Stop};
-use ndarray::{Array2, ArrayBase, ArrayView2, Axis, Data, Ix1, Ix2};
+use ndarray::{Array2, ArrayBase, ArrayView2, Data, Ix1, Ix2};
 
-use crate::engine::{Engine, OnSeeding, Outcome};
+use crate::choose::{Work, engine_for, resolve};
+use crate::engine::{Engine, Job, OnSeeding, Outcome, Task};
 use crate::fitted::FittedKMeans;
-use crate::points::Points;
+use crate::points::{Facts, Points};
 use crate::progress::{Control, Observer, Progress};
 use crate::{Device, Element, Error, Init};
 
@@ -161,12 +162,27 @@ impl KMeans {
         weights: Option<Vec<f64>>,
     ) -> Result<FittedKMeans<T>, Error> {
         self.check(view.dim())?;
-        let engine = engine_for::<T>(self.device)?;
+        let device = resolve(self.device)?;
+        let engine = engine_for::<T>(device, self.work(view.dim()))?;
         let points = Points::to_fit(view, weights)?;
-        let starts = if self.init.is_random() { self.n_init } else { 1 };
+        match self.fit_on(engine.as_ref(), &points) {
+            // The caller left the choice open.
+            Err(Error::DeviceMemory { .. }) if device == Device::Auto => self.fit_on(T::cpu().as_ref(), &points),
+            fitted => fitted,
+        }
+    }
+
+    fn fit_on<T: Element>(&self, engine: &dyn Engine<T>, points: &Points<'_, T>) -> Result<FittedKMeans<T>, Error> {
+        let mut job = engine.load(points, Task::Fit { k: self.k })?;
+        let best = self.fit_job(job.as_mut(), points.facts())?;
+        Ok(FittedKMeans::new(best, job.labels()?, self.device, engine.name()))
+    }
+
+    /// The best of all starts, whose labels `job` has.
+    pub(crate) fn fit_job<T: Element>(&self, job: &mut dyn Job<T>, facts: &Facts) -> Result<Outcome<T>, Error> {
         let mut best: Option<Outcome<T>> = None;
-        for restart in 0..starts {
-            let outcome = match self.run(engine.as_ref(), &points, restart) {
+        for restart in 0..self.starts() {
+            let outcome = match self.run(job, facts, restart) {
                 // The observer said to finish while a later start was being seeded: there is a model to return.
                 Err(Stopped::WhileSeeding(Control::Finish)) if best.is_some() => break,
                 outcome => outcome?,
@@ -174,17 +190,32 @@ impl KMeans {
             let finished = outcome.finished;
             if best.as_ref().is_none_or(|b| outcome.inertia < b.inertia) {
                 best = Some(outcome);
+                job.keep();
             }
             if finished {
                 break;
             }
         }
-        let best = best.expect("n_init was checked to be at least 1");
-        Ok(FittedKMeans::new(best, self.device, engine.name()))
+        Ok(best.expect("n_init was checked to be at least 1"))
+    }
+
+    /// Clusters.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn k(&self) -> usize {
+        self.k
+    }
+
+    fn starts(&self) -> usize {
+        if self.init.is_random() { self.n_init } else { 1 }
+    }
+
+    /// How much there is to do on points of shape `dim`, at most.
+    pub(crate) fn work(&self, dim: (usize, usize)) -> Work {
+        Work::new(dim, self.k, self.settings.max_iter.saturating_mul(self.starts()))
     }
 
     /// The settings against the shape of the points.
-    fn check(&self, (n, d): (usize, usize)) -> Result<(), Error> {
+    pub(crate) fn check(&self, (n, d): (usize, usize)) -> Result<(), Error> {
         let k = self.k;
         if k == 0 {
             return Err(Error::ZeroClusters);
@@ -217,16 +248,11 @@ impl KMeans {
         Ok(())
     }
 
-    fn run<T: Element>(
-        &self,
-        engine: &dyn Engine<T>,
-        points: &Points<'_, T>,
-        restart: usize,
-    ) -> Result<Outcome<T>, Stopped> {
+    fn run<T: Element>(&self, job: &mut dyn Job<T>, facts: &Facts, restart: usize) -> Result<Outcome<T>, Stopped> {
         let report = |progress: Progress| self.observer.as_ref().map_or(Control::Continue, |o| (o.0)(&progress));
         let random = Random::new(self.seed, restart as u32);
         let mut answer = Control::Continue;
-        let start = self.start(engine, points, &random, &mut |done, total| {
+        let start = self.start(job, facts, &random, &mut |done, total| {
             answer = report(Progress::Seeding { restart, done, total });
             answer
         });
@@ -234,7 +260,7 @@ impl KMeans {
             Err(Error::Cancelled { .. }) => return Err(Stopped::WhileSeeding(answer)),
             start => start?,
         };
-        let outcome = engine.lloyd(points, start, &self.settings, &mut |iteration, record| {
+        let outcome = job.lloyd(start, &self.settings, &mut |iteration, record| {
             report(Progress::Iteration { restart, iteration, max_iter: self.settings.max_iter, record })
         });
         Ok(outcome?)
@@ -242,22 +268,22 @@ impl KMeans {
 
     fn start<T: Element>(
         &self,
-        engine: &dyn Engine<T>,
-        points: &Points<'_, T>,
+        job: &mut dyn Job<T>,
+        facts: &Facts,
         random: &Random,
         seeding: OnSeeding<'_>,
     ) -> Result<Array2<T>, Error> {
-        let (n, k) = (points.n(), self.k);
+        let (n, k) = (facts.n, self.k);
         let rows = match &self.init {
             Init::FirstK => (0..k).collect(),
             Init::EvenlySpaced => rows_of::evenly_spaced(n, k),
             Init::RandomPoints => rows_of::random_rows(n, k, random),
-            Init::RandomLabels => return Ok(engine.random_label_start(points, k, random)),
-            Init::KMeansPlusPlus => engine.plus_plus(points, k, random, seeding)?,
-            Init::KMeansParallel => engine.parallel(points, k, random, seeding)?,
-            Init::Centroids(centroids) => return given_centroids(centroids, points.limit()),
+            Init::RandomLabels => return job.random_label_start(k, random),
+            Init::KMeansPlusPlus => job.plus_plus(k, random, seeding)?,
+            Init::KMeansParallel => job.parallel(k, random, seeding)?,
+            Init::Centroids(centroids) => return given_centroids(centroids, facts.limit()),
         };
-        Ok(points.view().select(Axis(0), &rows))
+        job.rows(&rows)
     }
 }
 
@@ -292,12 +318,4 @@ fn given_centroids<T: Element>(centroids: &Array2<f64>, limit: f64) -> Result<Ar
         }
     }
     Ok(centroids.mapv(T::from_f64))
-}
-
-/// The engine that `device` names.
-pub(crate) fn engine_for<T: Element>(device: Device) -> Result<Box<dyn Engine<T>>, Error> {
-    match device {
-        Device::Auto | Device::Cpu => Ok(T::cpu()),
-        Device::Cuda(index) => Err(Error::NoDevice { index, reason: "this version has no CUDA engine yet".into() }),
-    }
 }

@@ -19,9 +19,14 @@
 //! - Memory beyond the points: O(n + k·d), never n·k (except what [`FittedKMeans::transform`] returns).
 //!
 //! # Features
+//! - `cuda` (default): fits run on NVIDIA GPUs. Needs no CUDA toolkit to build and no driver to run without a GPU.
 //! - `serde`: [`FittedKMeans`] can be saved and loaded.
+//! - `kernels`: single kernels can be launched, as benchmarks and tests of kernels do (module `kernels`).
 
+mod choose;
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod device;
 mod element;
 mod engine;
@@ -35,7 +40,9 @@ mod progress;
 #[cfg(feature = "serde")]
 mod saved;
 
-pub use device::Device;
+#[cfg(feature = "cuda")]
+pub use cuda::{DevicePoints, FittedOnDevice};
+pub use device::{Device, DeviceInfo};
 pub use element::Element;
 pub use error::Error;
 pub use fitted::FittedKMeans;
@@ -46,6 +53,12 @@ pub use kmeans::KMeans;
 pub use kmeans_core::settings::{EmptyCluster, Iteration, Stop};
 pub use notice::Notice;
 pub use progress::{Control, Progress};
+
+/// Launching single kernels of kmeans-kernels, checked against the launch contract (`kmeans_core::launch`).
+#[cfg(feature = "kernels")]
+pub mod kernels {
+    pub use crate::cuda::driver::{Arg, Array, Gpu, Span, Stored, Stream, TIER_VARIABLE, read, write};
+}
 
 /// The README's examples are tests too.
 #[cfg(doctest)]

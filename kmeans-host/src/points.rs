@@ -16,21 +16,71 @@ const LARGEST_EXPONENT: i32 = 1021;
 /// The largest magnitude must reach 2^this, or squared differences would be rounded to zero.
 const SMALLEST_EXPONENT: i32 = -500;
 
+/// What engines need to know of points, `[n, d]`, wherever these lie.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Points.
+    pub n: usize,
+    /// Columns.
+    pub d: usize,
+    /// One weight per point, or 1 for each.
+    pub weights: Option<Vec<f64>>,
+    /// The exponents of all values.
+    pub range: ExponentRange,
+    /// The exponents of all weights; of 1 if there are none.
+    pub weight_range: ExponentRange,
+}
+
+impl Facts {
+    /// Checks `weights`; the points' exponents are yet to be found.
+    pub fn new((n, d): (usize, usize), weights: Option<Vec<f64>>) -> Result<Self, Error> {
+        if d == 0 {
+            return Err(Error::NoColumns);
+        }
+        let weight_range = check_weights(weights.as_deref(), n)?;
+        Ok(Self { n, d, weights, range: ExponentRange::ZERO, weight_range })
+    }
+
+    /// Every magnitude, of points and centroids, must be below this: Σᵢ wᵢ·D(xᵢ, c) < n · max w · d · (2·limit)² must
+    /// stay in the range of `f64`.
+    pub fn limit(&self) -> f64 {
+        power_of_two(self.limit_exponent())
+    }
+
+    fn limit_exponent(&self) -> i32 {
+        let spare = ceil_log2(self.n as u64) + ceil_log2(self.d as u64) + self.weight_range.high.max(1);
+        (LARGEST_EXPONENT - spare).div_euclid(2)
+    }
+
+    /// Whether some magnitude is at or above [`limit`](Self::limit).
+    pub fn is_too_large(&self) -> bool {
+        !self.range.is_zero() && self.range.high > self.limit_exponent()
+    }
+
+    /// Whether all squared differences would be rounded to zero.
+    pub fn is_too_small(&self) -> bool {
+        !self.range.is_zero() && self.range.high <= SMALLEST_EXPONENT
+    }
+}
+
+/// The smallest magnitude that the largest value of points to fit may have.
+pub fn smallest_limit() -> f64 {
+    power_of_two(SMALLEST_EXPONENT)
+}
+
 /// Checked points, `[n, d]`, with optional weights: every value finite and of a magnitude whose squares `f64` can hold.
 pub struct Points<'a, T> {
     view: ArrayView2<'a, T>,
-    weights: Option<Vec<f64>>,
-    range: ExponentRange,
-    weight_range: ExponentRange,
+    facts: Facts,
 }
 
 impl<'a, T: Scalar> Points<'a, T> {
     /// Points to fit: checks `view` and `weights`, and that squares are in range.
     pub fn to_fit(view: ArrayView2<'a, T>, weights: Option<Vec<f64>>) -> Result<Self, Error> {
         let points = Self::to_label(view, weights)?;
-        if !points.range.is_zero() && points.range.high <= SMALLEST_EXPONENT {
+        if points.facts.is_too_small() {
             let largest = view.iter().map(|v| v.to_f64().abs()).fold(0.0, f64::max);
-            return Err(Error::ValuesTooSmall { largest, limit: power_of_two(SMALLEST_EXPONENT) });
+            return Err(Error::ValuesTooSmall { largest, limit: smallest_limit() });
         }
         Ok(points)
     }
@@ -44,13 +94,8 @@ impl<'a, T: Scalar> Points<'a, T> {
 
     /// Points of any magnitude, such as some of those that were checked before.
     pub fn new(view: ArrayView2<'a, T>, weights: Option<Vec<f64>>) -> Result<Self, Error> {
-        let (n, d) = view.dim();
-        if d == 0 {
-            return Err(Error::NoColumns);
-        }
-        let weight_range = check_weights(weights.as_deref(), n)?;
-        let mut points = Self { view, weights, range: ExponentRange::ZERO, weight_range };
-        points.range = points.scan()?;
+        let mut points = Self { view, facts: Facts::new(view.dim(), weights)? };
+        points.facts.range = points.scan()?;
         Ok(points)
     }
 
@@ -62,26 +107,30 @@ impl<'a, T: Scalar> Points<'a, T> {
         self.view.ncols()
     }
 
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
     pub fn view(&self) -> ArrayView2<'a, T> {
         self.view
     }
 
     pub fn weights(&self) -> Option<&[f64]> {
-        self.weights.as_deref()
+        self.facts.weights.as_deref()
     }
 
     pub fn weight(&self, i: usize) -> f64 {
-        self.weights.as_ref().map_or(1.0, |w| w[i])
+        self.facts.weights.as_ref().map_or(1.0, |w| w[i])
     }
 
     /// The exponents of all values.
     pub fn range(&self) -> ExponentRange {
-        self.range
+        self.facts.range
     }
 
     /// The exponents of all weights; of 1 if there are none.
     pub fn weight_range(&self) -> ExponentRange {
-        self.weight_range
+        self.facts.weight_range
     }
 
     /// Rows per block: about 64 KiB, so that a block stays in a core's cache. Depends on d alone, so that every thread
@@ -135,19 +184,8 @@ impl<'a, T: Scalar> Points<'a, T> {
         unreachable!("a block with a value that is not finite was found above")
     }
 
-    /// Every magnitude, of points and centroids, must be below this: Σᵢ wᵢ·D(xᵢ, c) < n · max w · d · (2·limit)² must
-    /// stay in the range of `f64`.
-    pub fn limit(&self) -> f64 {
-        power_of_two(self.limit_exponent())
-    }
-
-    fn limit_exponent(&self) -> i32 {
-        let spare = ceil_log2(self.n() as u64) + ceil_log2(self.d() as u64) + self.weight_range.high.max(1);
-        (LARGEST_EXPONENT - spare).div_euclid(2)
-    }
-
     fn check_not_too_large(&self) -> Result<(), Error> {
-        if self.range.is_zero() || self.range.high <= self.limit_exponent() {
+        if !self.facts.is_too_large() {
             return Ok(());
         }
         let ((row, column), value) = self
@@ -155,7 +193,7 @@ impl<'a, T: Scalar> Points<'a, T> {
             .indexed_iter()
             .map(|(at, v)| (at, v.to_f64()))
             .fold(((0, 0), 0.0_f64), |best, (at, v)| if v.abs() > best.1.abs() { (at, v) } else { best });
-        Err(Error::ValuesTooLarge { row, column, value, limit: self.limit() })
+        Err(Error::ValuesTooLarge { row, column, value, limit: self.facts.limit() })
     }
 }
 

@@ -8,11 +8,15 @@
 //! | folder | operation |
 //! |---|---|
 //! | [`range`] | exponents of the points, and whether all are finite |
+//! | [`rows`] | rows picked out of the points |
 //! | [`labels`] | random labels to start from |
+//! | [`seeding`] | the rows that k-means++ and k-means\|\| start from |
 //! | [`distance`], [`argmin`] | assignment in two steps, through a matrix of distances |
 //! | [`assign`] | assignment in one step |
 //! | [`update`], [`count`] | sums and counts per cluster |
 //! | [`scale`] | centroids from sums and counts, and how far they moved |
+//! | [`empty`] | clusters that lost their points |
+//! | [`inertia`] | the inertia, from the sums |
 //! | [`transposed`] | the pipeline on points stored by columns, with two-stage reductions |
 //! | [`pixels`] | the pipeline on the bytes of an image |
 //!
@@ -31,13 +35,20 @@
 pub mod argmin;
 pub mod assign;
 pub mod count;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod cubin;
 pub mod device;
 pub mod distance;
+pub mod empty;
+pub mod inertia;
 pub mod labels;
 pub mod pixels;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod ptx;
 pub mod range;
+pub mod rows;
 pub mod scale;
+pub mod seeding;
+mod together;
 pub mod transposed;
 pub mod update;

@@ -20,21 +20,35 @@ pub const AMPERE: Tier = Tier { name: "ampere", capability: (8, 0), text: includ
 /// Kernels for Hopper: its own matrix instructions.
 pub const HOPPER: Tier = Tier { name: "hopper", capability: (9, 0), text: include_str!("../ptx/hopper.ptx") };
 
-impl Tier {
-    /// A module with only the kernels that `keep` names: the driver compiles what it is given, and all kernels for all
-    /// types take it over a second.
-    ///
-    /// ```
-    /// let module = kmeans_kernels::ptx::PORTABLE.module(|name| name.starts_with("count_"));
-    /// assert!(module.contains(".entry count_histogram(") && !module.contains(".entry assign_direct_f32("));
-    /// ```
-    pub fn module(&self, keep: impl Fn(&str) -> bool) -> String {
-        // Every function begins with this comment of LLVM's, and ends where the next begins.
-        let mut parts = self.text.split("\t// .globl\t");
-        let head = parts.next().unwrap_or_default();
-        let kept = parts.filter(|part| part.lines().next().is_some_and(&keep));
-        kept.fold(head.to_string(), |module, part| module + "\t// .globl\t" + part)
-    }
+/// All tiers.
+pub const TIERS: [Tier; 3] = [PORTABLE, AMPERE, HOPPER];
+
+/// LLVM's comment with which every function begins; it ends where the next begins.
+const FUNCTION: &str = "\t// .globl\t";
+/// The declaration of constant memory, 64 KiB in every module that has it.
+const CONSTANTS: &str = ".visible .const .align 16 .b8 constants[65536];\n";
+
+/// The functions in the PTX of a tier, each by name and as a module of its own.
+pub fn modules(text: &str) -> impl Iterator<Item = (&str, impl Fn() -> String)> {
+    let mut parts = text.split(FUNCTION);
+    let head = parts.next().unwrap_or_default();
+    let module = move |part: &str| {
+        // Without what the function does not name.
+        let head = if part.contains("constants") { head.to_string() } else { head.replace(CONSTANTS, "") };
+        head + FUNCTION + part
+    };
+    parts.filter_map(move |part| Some((part.lines().next()?, move || module(part))))
+}
+
+/// A module with the entry point `name` alone, whichever tier has it: the driver compiles what it is given, and all
+/// kernels for all types take it seconds.
+///
+/// ```
+/// assert!(kmeans_kernels::ptx::entry("count_histogram").is_some_and(|module| module.contains(".entry count_histogram(")));
+/// assert_eq!(kmeans_kernels::ptx::entry("nothing"), None);
+/// ```
+pub fn entry(name: &str) -> Option<String> {
+    TIERS.iter().find_map(|tier| modules(tier.text).find(|(entry, _)| *entry == name).map(|(_, module)| module()))
 }
 
 #[cfg(test)]
@@ -44,20 +58,13 @@ mod tests {
 
     #[test]
     fn every_kernel_of_the_contract_can_be_taken_alone() {
-        let tiers = [(PORTABLE, KERNELS), (AMPERE, AMPERE_KERNELS), (HOPPER, HOPPER_KERNELS)];
-        for (tier, kernel) in tiers.iter().flat_map(|(tier, kernels)| kernels.iter().map(move |k| (tier, k))) {
+        for kernel in KERNELS.iter().chain(AMPERE_KERNELS).chain(HOPPER_KERNELS) {
             let first = kernel.types.first().map_or(kernel.name.to_string(), |t| format!("{}_{t}", kernel.name));
-            let module = tier.module(|name| name == first);
+            let module = entry(&first).expect("in the contract, so in the PTX");
             assert_eq!(module.matches(".visible .entry ").count(), 1, "{first}");
             assert!(module.contains(&format!(".visible .entry {first}(")));
             assert!(module.contains(".version") && module.contains("dynamic_shared[]"));
-        }
-    }
-
-    #[test]
-    fn all_kernels_together_are_the_text() {
-        for tier in [PORTABLE, AMPERE, HOPPER] {
-            assert_eq!(tier.module(|_| true), tier.text);
+            assert_eq!(module.contains(CONSTANTS), kernel.name == "distance_constant", "{first}");
         }
     }
 }

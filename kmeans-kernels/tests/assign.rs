@@ -39,13 +39,18 @@ fn cases<T: Scalar>() -> Vec<Case<T>> {
 type Fused<T> = fn(In<T>, In<T>, Out<u32>, u64, u32, u32);
 
 fn fused<T: Number>(kernel: &Kernel, geometry: impl Fn(u64) -> Geometry, body: Fused<T>) {
-    for (seed, case) in cases::<T>().into_iter().enumerate() {
+    fused_to(kernel, u32::MAX, |n, _, _| geometry(n), body);
+}
+
+/// Of all shapes, those of at most `columns` columns.
+fn fused_to<T: Number>(kernel: &Kernel, columns: u32, geometry: impl Fn(u64, u32, u32) -> Geometry, body: Fused<T>) {
+    for (seed, case) in cases::<T>().into_iter().enumerate().filter(|(_, case)| case.d <= columns) {
         let Case { n, k, d, .. } = case;
         let emulator = Emulator::new(seed as u64);
         let points = emulator.buffer("points", &case.points);
         let centroids = emulator.buffer("centroids", &case.centroids);
         let labels = emulator.uninitialised("labels", n as usize);
-        launch(&emulator, kernel, geometry(n), || {
+        launch(&emulator, kernel, geometry(n, k, d), || {
             body(points.input(), centroids.input(), labels.output(), n, k, d);
         });
         assert_eq!(labels.to_vec(), case.expected, "{} {}", kernel.name, case.what);
@@ -72,6 +77,31 @@ fn direct_gives_the_labels() {
 #[test]
 fn tiled_gives_the_labels() {
     for_each_type!(tiled());
+}
+
+#[test]
+fn narrow_gives_the_labels() {
+    fn narrow<T: Number>() {
+        let kernel = &contract::ASSIGN_NARROW;
+        fused_to::<T>(kernel, contract::NARROW_COLUMNS, contract::assign_narrow, assign::narrow::narrow);
+    }
+    narrow::<f32>();
+    narrow::<half::f16>();
+    narrow::<half::bf16>();
+}
+
+#[test]
+fn narrow_takes_more_centroids_than_shared_memory_holds() {
+    let (n, k) = (5, contract::NARROW_VALUES as usize + 300);
+    let centroids = numbers::<f32>(Data::Unit, k, 1);
+    let points = [centroids[3], centroids[k - 1], 0.25, -2.0, 2.0];
+    let emulator = Emulator::new(1);
+    let (x, c) = (emulator.buffer("points", &points), emulator.buffer("centroids", &centroids));
+    let labels = emulator.uninitialised("labels", n);
+    launch(&emulator, &contract::ASSIGN_NARROW, contract::assign_narrow(n as u64, k as u32, 1), || {
+        assign::narrow::narrow(x.input(), c.input(), labels.output(), n as u64, k as u32, 1);
+    });
+    assert_eq!(labels.to_vec(), reference::assign(&points, 1, &centroids));
 }
 
 #[test]

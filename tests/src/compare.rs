@@ -6,7 +6,7 @@ use kmeans_core::reference::{self, Fit};
 use kmeans_core::rng::{Purpose, Random};
 use kmeans_core::seeding;
 use kmeans_core::settings::Settings;
-use kmeans_host::{Device, Element, Error, FittedKMeans, Init, KMeans};
+use kmeans_host::{Element, Error, FittedKMeans, Init, KMeans};
 use ndarray::{Array1, Array2, ArrayView2};
 
 /// Everything that is chosen about a fit.
@@ -36,7 +36,7 @@ impl Job {
         self
     }
 
-    /// The public builder with these choices, on the processor.
+    /// The public builder with these choices, on the device that `KMEANS_DEVICE` names.
     pub fn kmeans(&self) -> KMeans {
         KMeans::new(self.k)
             .init(self.init.clone())
@@ -45,7 +45,6 @@ impl Job {
             .max_iter(self.settings.max_iter)
             .stop(self.settings.stop)
             .empty_cluster(self.settings.empty)
-            .device(Device::Cpu)
     }
 
     /// The fit as an engine makes it.

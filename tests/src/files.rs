@@ -8,7 +8,9 @@ use sha2::{Digest, Sha256};
 
 /// The path of a file under `tests/data`.
 pub fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data").join(name)
+    // The tests may have been carried to another machine.
+    let data = std::env::var_os("KMEANS_TEST_DATA");
+    data.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data"), PathBuf::from).join(name)
 }
 
 /// `reference.json` or `reference_more.json`.

@@ -6,6 +6,7 @@
 pub mod compare;
 pub mod data;
 pub mod files;
+pub mod gpu;
 pub mod layout;
 
 /// Settings of property tests: `cases` of them, or as many as the environment variable `PROPTEST_CASES` says.

@@ -33,7 +33,7 @@ fn in_turn() -> impl Drop {
 }
 
 fn kmeans(k: usize, init: Init) -> KMeans {
-    KMeans::new(k).init(init).max_iter(3).stop(Stop::LabelsRepeat)
+    KMeans::new(k).init(init).max_iter(3).stop(Stop::LabelsRepeat).device(kmeans_host::Device::Cpu)
 }
 
 #[test]

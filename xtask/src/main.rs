@@ -1,5 +1,6 @@
 //! Tasks for people who work on the project: `cargo xtask help`.
 
+mod bundle;
 mod ptx;
 mod wasm;
 
@@ -29,6 +30,14 @@ enum Task {
     Wasm,
     /// Check the committed module of the page: up to date with the sources, and the same when it is rebuilt.
     CheckWasm,
+    /// Build tests, benchmarks and examples into one folder, for a machine with a GPU and without Rust.
+    ///
+    /// Writes target/gpu-bundle: programs, the data they read, and `run.sh`, which says what it can do.
+    Bundle {
+        /// Also the test of device buffers of the crate `cust`, linked against a stand-in for the driver.
+        #[arg(long)]
+        cust: bool,
+    },
 }
 
 fn main() -> Result<()> {
@@ -38,5 +47,6 @@ fn main() -> Result<()> {
         Task::CheckPtx => ptx::check(root),
         Task::Wasm => wasm::write(root),
         Task::CheckWasm => wasm::check(root),
+        Task::Bundle { cust } => bundle::write(root, cust),
     }
 }

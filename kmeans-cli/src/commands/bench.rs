@@ -6,8 +6,7 @@
 use std::io::Write;
 
 use kmeans_files::Staged;
-use kmeans_host::{Device, KMeans};
-use ndarray::array;
+use kmeans_host::Device;
 
 use super::on_threads;
 use crate::args::Bench;
@@ -74,13 +73,9 @@ fn contenders() -> Vec<Contender> {
         Contender { name: "cpu, 1 thread".into(), device: Some(Device::Cpu), one_thread: true },
         Contender { name: "cpu, all threads".into(), device: Some(Device::Cpu), one_thread: false },
     ];
-    let usable = |device| KMeans::new(1).device(device).fit(&array![[0.0_f32], [1.0]]).is_ok();
-    for index in (0..).take_while(|&index| usable(Device::Cuda(index))) {
-        contenders.push(Contender {
-            name: format!("cuda:{index}"),
-            device: Some(Device::Cuda(index)),
-            one_thread: false,
-        });
+    for gpu in Device::gpus().into_iter().flatten() {
+        let device = Device::Cuda(gpu.index);
+        contenders.push(Contender { name: format!("{device}, {}", gpu.name), device: Some(device), one_thread: false });
     }
     contenders.push(Contender { name: "auto".into(), device: Some(Device::Auto), one_thread: false });
     contenders

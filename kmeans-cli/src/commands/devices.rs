@@ -1,6 +1,6 @@
 //! `kmeans devices`: what a fit can run on.
 
-use kmeans_host::{Device, Error, KMeans};
+use kmeans_host::{Device, KMeans};
 use ndarray::array;
 use serde::Serialize;
 
@@ -10,55 +10,54 @@ use crate::failure::{Done, Failure, print};
 /// One device.
 #[derive(Serialize)]
 struct Entry {
-    /// As `--device` takes it.
-    name: String,
-    /// What does the work there, for people; what is missing if it cannot be used.
+    /// As `--device` takes it; none for a GPU that cannot be used.
+    name: Option<String>,
+    /// What it is, for people; what stands in the way if it cannot be used.
     description: String,
-    usable: bool,
-    /// Whether `--device auto` takes it for a small fit.
-    chosen: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free_memory: Option<u64>,
 }
 
 /// Runs the subcommand.
 pub fn run(args: &Devices) -> Result<Done, Failure> {
-    let auto = engine(Device::Auto).unwrap_or_default();
-    let entry = |name: &str, engine: Result<String, String>| Entry {
-        name: name.into(),
-        usable: engine.is_ok(),
-        chosen: engine.as_ref().is_ok_and(|e| *e == auto),
-        description: engine.unwrap_or_else(|reason| reason),
-    };
-    let mut entries = vec![entry("cpu", engine(Device::Cpu))];
-    for index in 0.. {
-        let name = format!("cuda:{index}");
-        match engine(Device::Cuda(index)) {
-            Ok(found) => entries.push(entry(&name, Ok(found))),
-            // The first that is not there ends the list, and says why if there is none at all.
-            Err(reason) if index == 0 => {
-                entries.push(entry(&name, Err(reason)));
-                break;
-            }
-            Err(_) => break,
+    // A fit of two points tells what does the work on the processor.
+    let cpu = KMeans::new(1).device(Device::Cpu).fit(&array![[0.0_f32], [1.0]]);
+    let cpu = cpu.map_or_else(|e| e.to_string(), |fitted| fitted.engine().into());
+    let mut entries =
+        vec![Entry { name: Some(Device::Cpu.to_string()), description: cpu, memory: None, free_memory: None }];
+    entries.extend(Device::gpus().into_iter().map(|gpu| match gpu {
+        Ok(gpu) => {
+            let (major, minor) = gpu.compute_capability;
+            let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+            let description = format!(
+                "{}, compute capability {major}.{minor}, kernels for {}, {:.1} GiB of which {:.1} are free",
+                gpu.name,
+                gpu.tier,
+                gib(gpu.memory),
+                gib(gpu.free_memory),
+            );
+            let name = Some(Device::Cuda(gpu.index).to_string());
+            Entry { name, description, memory: Some(gpu.memory), free_memory: Some(gpu.free_memory) }
         }
-    }
+        Err(error) => Entry { name: None, description: error.to_string(), memory: None, free_memory: None },
+    }));
     let text = if args.json {
         serde_json::to_string_pretty(&entries).expect("entries are plain data") + "\n"
     } else {
-        let line = |e: &Entry| {
-            let (mark, not) = (if e.chosen { '*' } else { ' ' }, if e.usable { "" } else { "not usable: " });
-            format!("{mark} {:<7} {not}{}\n", e.name, e.description)
-        };
-        entries.iter().map(line).collect::<String>() + "* what --device auto takes for a small fit\n"
+        for_people(&entries)
     };
     print(&text)?;
     Ok(Done::Whole)
 }
 
-/// What does the work on a device: a fit of two points tells.
-fn engine(device: Device) -> Result<String, String> {
-    match KMeans::new(1).device(device).fit(&array![[0.0_f32], [1.0]]) {
-        Ok(fitted) => Ok(fitted.engine().into()),
-        Err(Error::NoDevice { reason, .. }) => Err(reason),
-        Err(other) => Err(other.to_string()),
-    }
+fn for_people(entries: &[Entry]) -> String {
+    let line = |e: &Entry| format!("{:<8}{}\n", e.name.as_deref().unwrap_or("–"), e.description);
+    let lines: String = entries.iter().map(line).collect();
+    let end = match entries {
+        [_] => "no NVIDIA GPU that a driver knows of\n",
+        _ => "--device auto takes a GPU where the work is enough for it to pay\n",
+    };
+    lines + end
 }

@@ -1,8 +1,10 @@
 //! The kernels, one by one, and the grids they take.
 
 use super::{
-    Argument, CONSTANT_BYTES, Geometry, Kernel, SHARED_BYTES, Type, at_most, input, kernel, output, sharing_blocks,
-    value, window_bytes,
+    Argument, CONSTANT_BYTES, EMPTY_FARTHEST, EMPTY_LIST, EMPTY_MASK, EMPTY_MOVE, Geometry, Kernel, MAX_GRID,
+    PARALLEL_COUNT, PARALLEL_MERGE, PARALLEL_OFFSETS, PARALLEL_WRITE, SEED_AMOUNTS, SEED_CHOOSE, SEED_DRAW,
+    SEED_NEAREST, SEED_POTENTIALS, SHARED_BYTES, Type, at_most, input, kernel, output, sharing_blocks, value,
+    window_bytes,
 };
 
 /// The element types that points may have.
@@ -12,20 +14,21 @@ pub const SINGLE_TYPES: &[&str] = &["f32", "f16", "bf16"];
 /// Those that tensor cores multiply as they are.
 pub const HALF_TYPES: &[&str] = &["f16", "bf16"];
 
-const POINTS: Argument = input("points", Type::T, "[n, d]");
+pub(super) const POINTS: Argument = input("points", Type::T, "[n, d]");
 const COLUMNS: Argument = input("columns", Type::T, "[d, n]");
 const CENTROIDS: Argument = input("centroids", Type::T, "[k, d]");
-const LABELS_IN: Argument = input("labels", Type::U32, "[n]");
-const LABELS_OUT: Argument = output("labels", Type::U32, "[n]");
+pub(super) const LABELS_IN: Argument = input("labels", Type::U32, "[n]");
+pub(super) const LABELS_OUT: Argument = output("labels", Type::U32, "[n]");
 const DISTANCES_IN: Argument = input("distances", Type::F64, "[rows, k]");
 const DISTANCES_OUT: Argument = output("distances", Type::F64, "[rows, k]");
 const SUMS_OUT: Argument = output("sums", Type::U64, "[k, d, words]");
 const COUNTS_OUT: Argument = output("counts", Type::U64, "[k]");
 const PIXELS: Argument = input("pixels", Type::U8, "[n, 3]");
 const COLOURS: Argument = input("centroids", Type::F32, "[k, 3]");
-const N: Argument = value("n", Type::U64);
-const K: Argument = value("k", Type::U32);
-const D: Argument = value("d", Type::U32);
+pub(super) const WEIGHTS: Argument = input("weights", Type::F64, "[n]");
+pub(super) const N: Argument = value("n", Type::U64);
+pub(super) const K: Argument = value("k", Type::U32);
+pub(super) const D: Argument = value("d", Type::U32);
 /// The first row of a chunk.
 const FIRST: Argument = value("first", Type::U64);
 /// Rows of a chunk.
@@ -34,6 +37,9 @@ const ROWS: Argument = value("rows", Type::U64);
 const EXPONENT: Argument = value("exponent", Type::I32);
 /// Words of a sum: 1 narrow, 2 wide, else limbs.
 const WORDS: Argument = value("words", Type::U32);
+
+/// Whether rows have weights. 0: each weighs 1.0, and `weights` is not read, so it may be an array of any length.
+pub(super) const WEIGHTED: Argument = value("weighted", Type::U32);
 
 // The points before a fit.
 
@@ -57,6 +63,28 @@ pub const RANGE_EXPONENTS: Kernel = kernel(
 /// Blocks share the values.
 pub const fn range_exponents(len: u64) -> Geometry {
     RANGE_EXPONENTS.blocks(at_most(len.div_ceil(1024), 2048) as u64, 0)
+}
+
+// Rows picked out.
+
+/// Rows, one after the other. Launch: [`rows_gather`].
+pub const ROWS_GATHER: Kernel = kernel(
+    "rows_gather",
+    POINT_TYPES,
+    256,
+    &[
+        POINTS,
+        input("rows", Type::U64, "[count]"),
+        output("gathered", Type::T, "[count, d]"),
+        N,
+        value("count", Type::U64),
+        D,
+    ],
+);
+
+/// A warp per row; warps go round beyond what a grid can have.
+pub const fn rows_gather(count: u64) -> Geometry {
+    ROWS_GATHER.blocks(at_most(count.div_ceil(8), MAX_GRID[0]) as u64, 0)
 }
 
 // Random labels.
@@ -186,6 +214,12 @@ const ASSIGN: Kernel = kernel("", POINT_TYPES, 256, &[POINTS, CENTROIDS, LABELS_
 pub const ASSIGN_DIRECT: Kernel = Kernel { name: "assign_direct", ..ASSIGN };
 /// Labels. Launch: [`assign_tiled`].
 pub const ASSIGN_TILED: Kernel = Kernel { name: "assign_tiled", ..ASSIGN };
+/// Labels for up to [`NARROW_COLUMNS`] columns. Launch: [`assign_narrow`].
+pub const ASSIGN_NARROW: Kernel = Kernel { name: "assign_narrow", types: SINGLE_TYPES, ..ASSIGN };
+/// Most columns of [`ASSIGN_NARROW`].
+pub const NARROW_COLUMNS: u32 = 4;
+/// Values of centroids that a block of it holds at a time.
+pub const NARROW_VALUES: u32 = SHARED_BYTES / 4;
 /// Labels. Launch: [`assign_filtered`].
 pub const ASSIGN_FILTERED: Kernel = Kernel { name: "assign_filtered", types: SINGLE_TYPES, ..ASSIGN };
 
@@ -239,6 +273,11 @@ pub const fn assign_tiled(n: u64, size: u32) -> Geometry {
     ASSIGN.blocks(n.div_ceil(SIDE as u64), SIDE * (2 * SIDE + 1) * size)
 }
 
+/// A thread per row, for up to four columns.
+pub const fn assign_narrow(n: u64, k: u32, d: u32) -> Geometry {
+    ASSIGN.blocks(n.div_ceil(ASSIGN.block as u64), window_bytes(k as u64 * d as u64, 4))
+}
+
 /// 64 rows per block; two tiles of 16 columns by 64 rows and one of padding, in `f32`.
 pub const fn assign_filtered(n: u64) -> Geometry {
     ASSIGN.blocks(n.div_ceil(64), 2 * 16 * 65 * 4)
@@ -266,12 +305,8 @@ pub const SUM_PER_BLOCK_NARROW: Kernel = Kernel { name: "sum_per_block_narrow", 
 /// Adds to sums. Launch: [`sum_per_block`] with two words.
 pub const SUM_PER_BLOCK_WIDE: Kernel = Kernel { name: "sum_per_block_wide", ..SUM_PER_BLOCK };
 
-const SUM_WEIGHTED: Kernel = kernel(
-    "",
-    POINT_TYPES,
-    256,
-    &[POINTS, input("weights", Type::F64, "[n]"), LABELS_IN, SUMS_OUT, EXPONENT, WORDS, N, D],
-);
+const SUM_WEIGHTED: Kernel =
+    kernel("", POINT_TYPES, 256, &[POINTS, WEIGHTS, LABELS_IN, SUMS_OUT, EXPONENT, WORDS, N, D]);
 /// Adds points times weights to sums. Launch: [`sum_per_element`].
 pub const SUM_WEIGHTED_NARROW: Kernel = Kernel { name: "sum_weighted_narrow", ..SUM_WEIGHTED };
 /// Adds points times weights to sums. Launch: [`sum_per_element`].
@@ -284,11 +319,100 @@ pub const fn sum_per_element(n: u64, d: u32) -> Geometry {
     SUM.rows(n.div_ceil(16), d as u64, 16, 0)
 }
 
+/// Copies of the sums that a block of the per-block sum has, a power of two: neighbouring threads add to different ones,
+/// so that they seldom wait for each other. One where shared memory has no room for two of all.
+pub const fn sum_copies(k: u32, d: u32, words: u32) -> u32 {
+    let total = (k as u64 * d as u64).saturating_mul(words as u64);
+    let mut copies = 1;
+    while copies < 32 && (total | 1) * (2 * copies) <= SUM_WORDS as u64 {
+        copies *= 2;
+    }
+    copies as u32
+}
+
+/// Words from one copy of the sums to the next: odd, so that the same sum of different copies lies in different banks.
+pub const fn sum_copy_words(words: u32) -> u32 {
+    words | 1
+}
+
 /// Blocks share the rows in x, and windows of sums in y.
 pub const fn sum_per_block(n: u64, k: u32, d: u32, words: u32) -> Geometry {
     let total = k as u64 * d as u64;
     let blocks = at_most(n.div_ceil(SUM_ROWS as u64), 1024) as u64;
-    SUM_PER_BLOCK.rows(blocks, total, SUM_WORDS / words, window_bytes(total, 8 * words))
+    let copies = sum_copies(k, d, words);
+    let shared = match copies {
+        1 => window_bytes(total, 8 * words),
+        _ => 8 * copies * sum_copy_words(total as u32 * words),
+    };
+    SUM_PER_BLOCK.rows(blocks, total, SUM_WORDS / words, shared)
+}
+
+/// Carries limbs, so that another 2³¹ points can be added. Launch: `thread_each(count)`.
+pub const LIMBS_CARRY: Kernel =
+    kernel("limbs_carry", &[], 256, &[output("sums", Type::U64, "[count, words]"), WORDS, value("count", Type::U64)]);
+
+// Inertia, as Σ w·x² + Σ (W·c² − 2·c·S) over clusters and columns, in one exact sum.
+
+/// Most limbs that a thread sums in: those of [`crate::exact::ExactSum`].
+pub const INERTIA_LIMBS: u32 = 206;
+/// Most limbs for which the kernels without `MANY` have memory.
+pub const INERTIA_FEW: u32 = 32;
+
+const LIMBS_OUT: Argument = output("limbs", Type::U64, "[words]");
+
+/// Adds the weighted squares of all values to limbs, which the host has set to zero: limb j counts 2^(`exponent` + 32·j).
+/// `narrow`: no weights, and every thread's sum of squares fits an `i128` in units of 2^`exponent`; a thread
+/// takes at most [`square_sum_terms`] values. Launch: [`square_sum`].
+pub const SQUARE_SUM: Kernel = kernel(
+    "square_sum",
+    POINT_TYPES,
+    256,
+    &[POINTS, WEIGHTS, LIMBS_OUT, EXPONENT, WORDS, WEIGHTED, value("narrow", Type::U32), N, D],
+);
+
+/// The same for up to [`INERTIA_LIMBS`] limbs. Launch: [`square_sum`].
+pub const SQUARE_SUM_MANY: Kernel = Kernel { name: "square_sum_many", ..SQUARE_SUM };
+
+/// Threads share the values.
+pub const fn square_sum(n: u64, d: u32) -> Geometry {
+    SQUARE_SUM.blocks(at_most(n.saturating_mul(d as u64).div_ceil(2048), 1024) as u64, 0)
+}
+
+/// Values that a thread of [`square_sum`] adds up at most.
+pub const fn square_sum_terms(n: u64, d: u32) -> u64 {
+    let threads = square_sum(n, d).grid[0] as u64 * SQUARE_SUM.block as u64;
+    n.saturating_mul(d as u64).div_ceil(threads)
+}
+
+/// Adds what centroids and sums contribute to the inertia, in the limbs of [`SQUARE_SUM`]. Launch: [`inertia_sums`].
+pub const INERTIA_SUMS: Kernel = kernel(
+    "inertia_sums",
+    POINT_TYPES,
+    128,
+    &[
+        input("sums", Type::U64, "[k, d, sum_words]"),
+        input("counts", Type::U64, "[k]"),
+        input("totals", Type::U64, "[k, total_words]"),
+        CENTROIDS,
+        LIMBS_OUT,
+        value("sum_exponent", Type::I32),
+        value("sum_words", Type::U32),
+        value("total_exponent", Type::I32),
+        value("total_words", Type::U32),
+        WEIGHTED,
+        EXPONENT,
+        WORDS,
+        K,
+        D,
+    ],
+);
+
+/// The same for up to [`INERTIA_LIMBS`] limbs. Launch: [`inertia_sums`].
+pub const INERTIA_SUMS_MANY: Kernel = Kernel { name: "inertia_sums_many", ..INERTIA_SUMS };
+
+/// Threads share the centroids' elements: a few each before there are more blocks than a GPU runs at a time.
+pub const fn inertia_sums(k: u32, d: u32) -> Geometry {
+    INERTIA_SUMS.blocks(at_most((k as u64 * d as u64).div_ceil(256), 512) as u64, 0)
 }
 
 // Counts.
@@ -307,6 +431,10 @@ pub const COUNT_CHANGED: Kernel = kernel(
     256,
     &[input("before", Type::U32, "[n]"), LABELS_IN, output("changed", Type::U64, "[1]"), N],
 );
+
+/// Adds to the number of points of positive weight. Launch: `thread_each(n)`.
+pub const COUNT_MEMBERS: Kernel =
+    kernel("count_members", &[], 256, &[LABELS_IN, WEIGHTS, output("members", Type::U64, "[k]"), N]);
 
 /// Blocks share the points in x, and windows of clusters in y.
 pub const fn count_histogram(n: u64, k: u32) -> Geometry {
@@ -332,6 +460,38 @@ const SCALE_DIVIDE: Kernel = kernel(
 pub const SCALE_DIVIDE_NARROW: Kernel = Kernel { name: "scale_divide_narrow", ..SCALE_DIVIDE };
 /// Centroids from wide sums. Launch: `blocks(k, 0)`.
 pub const SCALE_DIVIDE_WIDE: Kernel = Kernel { name: "scale_divide_wide", ..SCALE_DIVIDE };
+/// Centroids from sums in limbs. Launch: `blocks(k, 0)`.
+pub const SCALE_DIVIDE_LIMBS: Kernel = kernel(
+    "scale_divide_limbs",
+    POINT_TYPES,
+    128,
+    &[
+        input("sums", Type::U64, "[k, d, words]"),
+        input("counts", Type::U64, "[k]"),
+        input("old", Type::T, "[k, d]"),
+        output("centroids", Type::T, "[k, d]"),
+        EXPONENT,
+        WORDS,
+        D,
+    ],
+);
+/// Centroids from weighted sums and total weights. Launch: `blocks(k, 0)`.
+pub const SCALE_DIVIDE_WEIGHTED: Kernel = kernel(
+    "scale_divide_weighted",
+    POINT_TYPES,
+    128,
+    &[
+        input("sums", Type::U64, "[k, d, words]"),
+        input("totals", Type::U64, "[k, total_words]"),
+        input("old", Type::T, "[k, d]"),
+        output("centroids", Type::T, "[k, d]"),
+        EXPONENT,
+        WORDS,
+        value("total_exponent", Type::I32),
+        value("total_words", Type::U32),
+        D,
+    ],
+);
 /// Movement of the centroids. Launch: `blocks(1, 0)`.
 pub const SCALE_MOVEMENT: Kernel = kernel(
     "scale_movement",
@@ -452,6 +612,7 @@ pub const HOPPER_KERNELS: &[Kernel] = &[ASSIGN_WGMMA];
 /// The kernels of tier `portable`, which every GPU runs.
 pub const KERNELS: &[Kernel] = &[
     RANGE_EXPONENTS,
+    ROWS_GATHER,
     LABELS_RANDOM,
     DISTANCE_DIRECT,
     DISTANCE_CONSTANT,
@@ -463,6 +624,7 @@ pub const KERNELS: &[Kernel] = &[
     ARGMIN_SHUFFLE,
     ASSIGN_DIRECT,
     ASSIGN_TILED,
+    ASSIGN_NARROW,
     ASSIGN_FILTERED,
     NORMS,
     SUM_PER_SAMPLE_NARROW,
@@ -477,9 +639,30 @@ pub const KERNELS: &[Kernel] = &[
     COUNT_GLOBAL,
     COUNT_HISTOGRAM,
     COUNT_CHANGED,
+    COUNT_MEMBERS,
+    LIMBS_CARRY,
+    SQUARE_SUM,
+    SQUARE_SUM_MANY,
+    INERTIA_SUMS,
+    INERTIA_SUMS_MANY,
     SCALE_DIVIDE_NARROW,
     SCALE_DIVIDE_WIDE,
+    SCALE_DIVIDE_LIMBS,
+    SCALE_DIVIDE_WEIGHTED,
     SCALE_MOVEMENT,
+    EMPTY_LIST,
+    EMPTY_MASK,
+    EMPTY_FARTHEST,
+    EMPTY_MOVE,
+    SEED_NEAREST,
+    SEED_AMOUNTS,
+    SEED_DRAW,
+    SEED_POTENTIALS,
+    SEED_CHOOSE,
+    PARALLEL_COUNT,
+    PARALLEL_OFFSETS,
+    PARALLEL_WRITE,
+    PARALLEL_MERGE,
     TRANSPOSED_TRANSPOSE,
     TRANSPOSED_ASSIGN,
     TRANSPOSED_SUMS_NARROW,

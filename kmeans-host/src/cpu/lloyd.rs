@@ -57,14 +57,14 @@ struct Worker<T> {
     sums: Option<ClusterSums>,
 }
 
-/// [`kmeans_core::reference::lloyd`], in parallel.
+/// [`kmeans_core::reference::lloyd`], in parallel: the outcome and its labels.
 pub(crate) fn lloyd<T: Scalar>(
     arch: Arch,
     points: &Points<'_, T>,
     start: Array2<T>,
     settings: &Settings,
     observe: OnIteration<'_>,
-) -> Result<Outcome<T>, Error> {
+) -> Result<(Outcome<T>, Vec<u32>), Error> {
     let (n, (k, d)) = (points.n(), start.dim());
     let threshold = match settings.stop {
         Stop::RelativeTolerance(tolerance) => tolerance * mean_variance(arch, points),
@@ -128,15 +128,8 @@ pub(crate) fn lloyd<T: Scalar>(
     }
     let inertia = state.inertia(&squares, &centroids);
     let (labels, counts) = state.into_labels();
-    Ok(Outcome {
-        inertia,
-        labels,
-        counts,
-        centroids: Array2::from_shape_vec((k, d), centroids).expect("k·d values"),
-        converged,
-        finished: finish,
-        history,
-    })
+    let centroids = Array2::from_shape_vec((k, d), centroids).expect("k·d values");
+    Ok((Outcome { centroids, counts, inertia, converged, finished: finish, history }, labels))
 }
 
 impl<'a, 'p, T: Scalar> State<'a, 'p, T> {

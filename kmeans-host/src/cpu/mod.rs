@@ -32,7 +32,7 @@ use self::frame::Frame;
 use self::move_rows::sums_of;
 use self::several::Several;
 use crate::Error;
-use crate::engine::{Engine, OnIteration, OnSeeding, Outcome};
+use crate::engine::{Engine, Job, OnIteration, OnSeeding, Outcome, Task};
 use crate::points::Points;
 
 /// Runs on the threads of the current rayon pool.
@@ -61,53 +61,57 @@ impl<T: Scalar> Engine<T> for CpuEngine {
         format!("cpu ({vectors}, {threads} thread{})", if threads == 1 { "" } else { "s" })
     }
 
-    fn lloyd(
-        &self,
-        points: &Points<'_, T>,
-        start: Array2<T>,
-        settings: &Settings,
-        observe: OnIteration<'_>,
-    ) -> Result<Outcome<T>, Error> {
-        lloyd::lloyd(self.arch, points, start, settings, observe)
+    fn load<'a>(&self, points: &'a Points<'_, T>, _: Task) -> Result<Box<dyn Job<T> + 'a>, Error> {
+        Ok(Box::new(CpuJob { arch: self.arch, points, labels: Vec::new(), kept: None }))
+    }
+}
+
+/// Work on points in the caller's memory.
+struct CpuJob<'a, 'p, T> {
+    arch: Arch,
+    points: &'a Points<'p, T>,
+    labels: Vec<u32>,
+    kept: Option<Vec<u32>>,
+}
+
+impl<T: Scalar> Job<T> for CpuJob<'_, '_, T> {
+    fn rows(&mut self, rows: &[usize]) -> Result<Array2<T>, Error> {
+        Ok(self.points.view().select(Axis(0), rows))
     }
 
-    fn random_label_start(&self, points: &Points<'_, T>, k: usize, random: &Random) -> Array2<T> {
-        let n = points.n();
+    fn random_label_start(&mut self, k: usize, random: &Random) -> Result<Array2<T>, Error> {
+        let n = self.points.n();
         let labels: Vec<u32> = (0..n).into_par_iter().map(|i| random_label(i, k, random)).collect();
         let vacancies: Vec<usize> = (0..k).map(|c| vacancy_row(c, n, random)).collect();
-        let mut start = points.view().select(Axis(0), &vacancies).as_standard_layout().into_owned();
-        let sums = sums_of(self.arch, points, k, &labels);
+        let mut start = self.rows(&vacancies)?.as_standard_layout().into_owned();
+        let sums = sums_of(self.arch, self.points, k, &labels);
         let centroids = start.as_slice_mut().expect("made in standard layout");
-        centroids.par_chunks_exact_mut(points.d()).enumerate().for_each(|(c, centroid)| sums.mean(c, centroid));
-        start
+        let d = self.points.d();
+        centroids.par_chunks_exact_mut(d).enumerate().for_each(|(c, centroid)| sums.mean(c, centroid));
+        Ok(start)
     }
 
-    fn plus_plus(
-        &self,
-        points: &Points<'_, T>,
-        k: usize,
-        random: &Random,
-        observe: OnSeeding<'_>,
-    ) -> Result<Vec<usize>, Error> {
-        seeding::plus_plus(self.arch, points, k, trials(k), random, Purpose::PlusPlus, observe)
+    fn plus_plus(&mut self, k: usize, random: &Random, observe: OnSeeding<'_>) -> Result<Vec<usize>, Error> {
+        seeding::plus_plus(self.arch, self.points, k, trials(k), random, Purpose::PlusPlus, observe)
     }
 
-    fn parallel(
-        &self,
-        points: &Points<'_, T>,
-        k: usize,
-        random: &Random,
-        observe: OnSeeding<'_>,
-    ) -> Result<Vec<usize>, Error> {
-        seeding::parallel(self.arch, points, k, random, observe)
+    fn parallel(&mut self, k: usize, random: &Random, observe: OnSeeding<'_>) -> Result<Vec<usize>, Error> {
+        seeding::parallel(self.arch, self.points, k, random, observe)
     }
 
-    fn assign(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>) -> Vec<u32> {
+    fn lloyd(&mut self, start: Array2<T>, settings: &Settings, observe: OnIteration<'_>) -> Result<Outcome<T>, Error> {
+        let (outcome, labels) = lloyd::lloyd(self.arch, self.points, start, settings, observe)?;
+        self.labels = labels;
+        Ok(outcome)
+    }
+
+    fn assign(&mut self, centroids: ArrayView2<'_, T>) -> Result<(), Error> {
+        let points = self.points;
         let centroids: Vec<T> = centroids.iter().copied().collect();
         let frame = Frame::new(points);
         let assigner = Assigner::new(self.arch, &frame, &centroids, points.d());
-        let mut labels = vec![0; points.n()];
-        points.blocks().zip(labels.par_chunks_mut(points.block_rows())).for_each_init(
+        self.labels = vec![0; points.n()];
+        points.blocks().zip(self.labels.par_chunks_mut(points.block_rows())).for_each_init(
             Scratch::new,
             |scratch, (block, labels)| {
                 let mut buffer = std::mem::take(&mut scratch.rows);
@@ -115,16 +119,18 @@ impl<T: Scalar> Engine<T> for CpuEngine {
                 scratch.rows = buffer;
             },
         );
-        labels
+        Ok(())
     }
 
-    fn inertia(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>, labels: &[u32]) -> f64 {
-        let centroids_row_major: Vec<T> = centroids.iter().copied().collect();
-        let sums = sums_of(self.arch, points, centroids.nrows(), labels);
-        inertia::inertia(&inertia::square_sum(self.arch, points, true), &sums, &centroids_row_major, points.d())
+    fn inertia(&mut self, centroids: ArrayView2<'_, T>) -> Result<f64, Error> {
+        let row_major: Vec<T> = centroids.iter().copied().collect();
+        let sums = sums_of(self.arch, self.points, centroids.nrows(), &self.labels);
+        let squares = inertia::square_sum(self.arch, self.points, true);
+        Ok(inertia::inertia(&squares, &sums, &row_major, self.points.d()))
     }
 
-    fn transform(&self, points: &Points<'_, T>, centroids: ArrayView2<'_, T>) -> Array2<f64> {
+    fn transform(&mut self, centroids: ArrayView2<'_, T>) -> Result<Array2<f64>, Error> {
+        let points = self.points;
         let (n, d, k) = (points.n(), points.d(), centroids.nrows());
         let centroids: Vec<T> = centroids.iter().copied().collect();
         let several = Several::new(centroids.chunks_exact(d), d);
@@ -139,6 +145,14 @@ impl<T: Scalar> Engine<T> for CpuEngine {
                 });
             },
         );
-        Array2::from_shape_vec((n, k), out).expect("n·k values")
+        Ok(Array2::from_shape_vec((n, k), out).expect("n·k values"))
+    }
+
+    fn keep(&mut self) {
+        self.kept = Some(std::mem::take(&mut self.labels));
+    }
+
+    fn labels(&mut self) -> Result<Vec<u32>, Error> {
+        Ok(self.kept.take().unwrap_or_else(|| std::mem::take(&mut self.labels)))
     }
 }

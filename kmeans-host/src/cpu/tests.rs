@@ -8,7 +8,7 @@ use ndarray::{Array2, ArrayView2};
 use pulp::Arch;
 
 use super::CpuEngine;
-use crate::engine::{Engine, Outcome};
+use crate::engine::{Engine, Outcome, Task};
 use crate::points::Points;
 use crate::{Control, Element};
 
@@ -36,10 +36,13 @@ fn points<T: Element>(n: usize, d: usize) -> Array2<T> {
     })
 }
 
-fn fit<T: Element>(arch: Arch, points: ArrayView2<'_, T>, k: usize) -> Outcome<T> {
+fn fit<T: Element>(arch: Arch, points: ArrayView2<'_, T>, k: usize) -> (Outcome<T>, Vec<u32>) {
     let checked = Points::to_fit(points, None).unwrap();
     let start = points.slice(ndarray::s![..k, ..]).to_owned();
-    CpuEngine { arch }.lloyd(&checked, start, &SETTINGS, &mut |_, _| Control::Continue).unwrap()
+    let engine = CpuEngine { arch };
+    let mut job = Engine::<T>::load(&engine, &checked, Task::Fit { k }).unwrap();
+    let outcome = job.lloyd(start, &SETTINGS, &mut |_, _| Control::Continue).unwrap();
+    (outcome, job.labels().unwrap())
 }
 
 fn reference_fit<T: Element>(points: &Array2<T>, k: usize) -> Fit<T> {
@@ -48,8 +51,8 @@ fn reference_fit<T: Element>(points: &Array2<T>, k: usize) -> Fit<T> {
     reference::lloyd(all, d, None, &all[..k * d], &SETTINGS).unwrap()
 }
 
-fn assert_same<T: Element>(found: &Outcome<T>, expected: &Fit<T>, what: &str) {
-    assert_eq!(found.labels, expected.labels, "{what}");
+fn assert_same<T: Element>((found, labels): &(Outcome<T>, Vec<u32>), expected: &Fit<T>, what: &str) {
+    assert_eq!(*labels, expected.labels, "{what}");
     assert_eq!(found.counts, expected.counts, "{what}");
     assert!(found.centroids.iter().eq(&expected.centroids), "{what}");
     assert_eq!(found.history, expected.history, "{what}");

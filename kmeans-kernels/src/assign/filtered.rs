@@ -13,7 +13,8 @@
 use super::two::Two;
 use crate::argmin::Nearest;
 use crate::device::{
-    self, In, Number, Out, SharedMemory, ballot, block_index, block_size, multiply_add, sync_block, thread_index,
+    self, In, Number, Out, Shared, SharedMemory, ballot, block_index, block_size, multiply_add, sync_block,
+    thread_index,
 };
 use crate::distance::{between, or_zero};
 
@@ -28,9 +29,27 @@ const TEAM: u32 = 16;
 /// Rows, and centroids, per thread: a thread has the 4 by 4 sums of every 16th row and every 16th centroid.
 const OWN: usize = 4;
 
+/// Adds a tile's columns to the sums of a thread's rows with the first `N` of its centroids.
+#[inline(always)]
+fn add_columns<const N: usize>(xs: Shared<f32>, cs: Shared<f32>, (y, x): (u32, u32), sums: &mut [[f32; OWN]; OWN]) {
+    for j in 0..DEPTH {
+        let mut own = [0.0_f32; N];
+        for (b, c) in own.iter_mut().enumerate() {
+            *c = cs.get(j * PITCH + x + TEAM * b as u32);
+        }
+        for (a, row) in sums.iter_mut().enumerate() {
+            let value = xs.get(j * PITCH + y + TEAM * a as u32);
+            for (sum, c) in row.iter_mut().zip(&own) {
+                let difference = value - c;
+                *sum = multiply_add(difference, difference, *sum);
+            }
+        }
+    }
+}
+
 /// Whether the best sum belongs to the label by D: see the module's documentation.
 #[inline(always)]
-fn is_certain(two: Two, d: u32) -> bool {
+pub(super) fn is_certain(two: Two, d: u32) -> bool {
     let epsilon = (d as f64 + 4.0) / (1 << 23) as f64;
     // 2⁻¹⁴⁹, the smallest f32.
     let absolute = d as f64 * f32::from_bits(1) as f64;
@@ -59,18 +78,12 @@ pub fn filtered<T: Number>(points: In<T>, centroids: In<T>, labels: Out<u32>, n:
                 element += block_size();
             }
             sync_block();
-            for j in 0..DEPTH {
-                let mut own = [0.0_f32; OWN];
-                for (b, c) in own.iter_mut().enumerate() {
-                    *c = cs.get(j * PITCH + x + TEAM * b as u32);
-                }
-                for (a, row) in sums.iter_mut().enumerate() {
-                    let value = xs.get(j * PITCH + y + TEAM * a as u32);
-                    for (sum, c) in row.iter_mut().zip(&own) {
-                        let difference = value - c;
-                        *sum = multiply_add(difference, difference, *sum);
-                    }
-                }
+            // Every 16th centroid is a thread's own: the last tile may have none for some of them.
+            match (k - tile).div_ceil(TEAM) {
+                1 => add_columns::<1>(xs, cs, (y, x), &mut sums),
+                2 => add_columns::<2>(xs, cs, (y, x), &mut sums),
+                3 => add_columns::<3>(xs, cs, (y, x), &mut sums),
+                _ => add_columns::<OWN>(xs, cs, (y, x), &mut sums),
             }
             sync_block();
             column += DEPTH;

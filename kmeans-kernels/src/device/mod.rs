@@ -15,6 +15,7 @@
 //! | [`In`], [`Out`] | arrays in global memory, 64-bit indices | each thread owns what it writes until the kernel ends, or until a barrier within its block | unaligned and vector access |
 //! | [`Out::add`], [`Out::fetch_add`], [`Out::raise`] | atomic addition, wrapping, and maximum, in no order | any thread of the grid | ordering other accesses by an atomic |
 //! | [`Shared`], [`SharedMemory`] | arrays in the block's shared memory, 32-bit indices | each thread owns what it writes until the next barrier | static shared memory: all of it is sized at launch |
+//! | [`Scratch`] | words of a thread's own, indexed at run time | each thread | |
 //! | [`multiply_add`] | a·b + c in `f32`, rounded once | each thread | |
 //! | [`Shared::copy_async`], [`commit_copies`], [`wait_copies`] | 16 bytes from global to shared memory without waiting (tier ampere) | each thread waits for its own; a barrier shows them to others | other sizes |
 //! | [`multiply_tiles`] | a product of tiles on tensor cores (tier ampere): see [`Half`] | all 32 lanes | other shapes, other types |
@@ -34,8 +35,10 @@ use kmeans_core::Scalar;
 pub mod emulated;
 #[cfg(target_arch = "nvptx64")]
 mod nvptx;
+mod scratch;
 mod swizzled;
 
+pub use scratch::{Scratch, ScratchMemory, ScratchWords};
 pub use swizzled::Swizzled;
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -5,7 +5,7 @@ use kmeans_core::exact::quotient_by_count;
 use crate::device::{self, In, Number, Out, block_index, block_size, thread_index};
 use crate::update::fixed::{Format, Narrow, Wide};
 
-/// A format whose sums fit 128 bits. Sums in limbs are divided by the host.
+/// A format whose sums fit 128 bits.
 pub trait Integer: Format {
     /// The sum that starts at word `at`.
     fn read(sums: In<u64>, at: u64) -> i128;

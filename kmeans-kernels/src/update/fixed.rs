@@ -143,9 +143,9 @@ pub struct Limbs {
 }
 
 impl Limbs {
-    /// Adds `integer · 2^exponent`, of up to 106 bits.
+    /// Adds `integer · 2^exponent`.
     #[inline(always)]
-    fn add_integer(self, sums: impl Words, at: u64, integer: i128, exponent: i32) {
+    pub(crate) fn add_integer(self, sums: impl Words, at: u64, integer: i128, exponent: i32) {
         // The bits below the format's unit are zeros: drop them, so that the first limb is not negative.
         let low = self.exponent - exponent;
         let (magnitude, position) = match low {

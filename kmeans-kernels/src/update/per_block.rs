@@ -5,11 +5,12 @@ use crate::device::{
     self, In, Number, Out, Shared, SharedMemory, block_index, block_row, block_size, grid_rows, grid_size, sync_block,
     thread_index,
 };
-use kmeans_core::launch::{SUM_ROWS, SUM_WORDS};
+use kmeans_core::launch::{SUM_ROWS, SUM_WORDS, sum_copies, sum_copy_words};
 
 /// Adds every row to the sums of its cluster, [k, d] sums of `words` words.
 ///
-/// The sums that shared memory holds at a time are a window. A block's threads go through its rows once per window;
+/// A few sums are in shared memory more than once, so that threads which add to the same sum seldom wait for each other.
+/// Of many, those that shared memory holds at a time are a window. A block's threads go through its rows once per window;
 /// blocks share the rows in x and the windows in y.
 #[inline(always)]
 pub fn per_block<T: Number, F: Format>(
@@ -27,16 +28,22 @@ pub fn per_block<T: Number, F: Format>(
     let cells = SharedMemory::new().array::<u64>(SUM_WORDS);
     let capacity = SUM_WORDS.checked_div(words).unwrap_or(1);
     let total = k as u64 * d as u64;
+    let copies = sum_copies(k, d, words);
     let mut first = block_row() as u64 * capacity as u64;
     while first < total {
-        let window =
-            Window { first, len: if total - first < capacity as u64 { (total - first) as u32 } else { capacity } };
-        clear(cells, window.len * words);
+        let len = if total - first < capacity as u64 { (total - first) as u32 } else { capacity };
+        let window = Window { first, len, pitch: sum_copy_words(len * words) };
+        clear(cells, if copies == 1 { len * words } else { copies * window.pitch });
         sync_block();
-        add_rows(format, points, labels, cells, window, n, d);
+        let own = thread_index() % copies * window.pitch;
+        add_rows(format, points, labels, cells, own, window, n, d);
         sync_block();
         let mut sum = thread_index();
-        while sum < window.len {
+        while sum < len {
+            // The copies of a sum have one reader, this thread.
+            for copy in 1..copies {
+                format.merge(cells, (sum * words) as u64, |word| cells.get(copy * window.pitch + sum * words + word));
+            }
             format.merge(sums, (first + sum as u64) * words as u64, |word| cells.get(sum * words + word));
             sum += block_size();
         }
@@ -50,6 +57,8 @@ pub fn per_block<T: Number, F: Format>(
 struct Window {
     first: u64,
     len: u32,
+    /// Words from one copy to the next.
+    pitch: u32,
 }
 
 #[inline(always)]
@@ -61,13 +70,14 @@ fn clear(cells: Shared<u64>, words: u32) {
     }
 }
 
-/// Adds the block's share of the rows to the window's sums. Neighbouring threads take neighbouring elements.
+/// Adds the block's share of the rows to the window's sums, in the copy that begins at `own`. Neighbouring threads take neighbouring elements.
 #[inline(always)]
 fn add_rows<T: Number, F: Format>(
     format: F,
     points: In<T>,
     labels: In<u32>,
     cells: Shared<u64>,
+    own: u32,
     window: Window,
     n: u64,
     d: u32,
@@ -84,7 +94,11 @@ fn add_rows<T: Number, F: Format>(
             let at = base + row as u64;
             let sum = (labels.get(at) as u64 * d as u64 + column as u64).wrapping_sub(window.first);
             if sum < window.len as u64 {
-                format.add(cells, sum * format.words() as u64, points.get(at * d as u64 + column as u64).double());
+                format.add(
+                    cells,
+                    own as u64 + sum * format.words() as u64,
+                    points.get(at * d as u64 + column as u64).double(),
+                );
             }
             row += down;
             column += right;

@@ -5,12 +5,13 @@ use half::{bf16, f16};
 use kmeans_core::fixed::{ExponentRange, FixedPoint, Width};
 use kmeans_core::launch::Kernel;
 use kmeans_core::rng::{Purpose, Random};
+use kmeans_core::scalar::decode;
 use kmeans_core::{Scalar, exact};
 use kmeans_kernels::device::Number;
 use kmeans_kernels::device::emulated::{Emulator, Fault, Geometry};
 
 /// Shapes (n, k, d): ones, tile edges, one more and one less, more clusters than points of a tile, wide and narrow.
-pub const SHAPES: [(usize, usize, usize); 11] = [
+pub const SHAPES: [(usize, usize, usize); 13] = [
     (1, 1, 1),
     (5, 2, 3),
     (64, 16, 16),
@@ -22,6 +23,8 @@ pub const SHAPES: [(usize, usize, usize); 11] = [
     (129, 130, 1),
     (33, 33, 130),
     (70, 66, 40),
+    (300, 5, 2),
+    (90, 40, 4),
 ];
 
 /// Launches a kernel of the contract and fails the test on a fault.
@@ -108,6 +111,51 @@ pub fn mean<T: Scalar>(sum: &[u64], format: FixedPoint, count: u64) -> T {
             exact::quotient((&limbs, format.exponent), (&[count as i64], 0))
         }
     }
+}
+
+/// Sums of w·x per cluster and column, [k, d], each as the terms' integers and exponents.
+pub type Terms = Vec<Vec<(i128, i32)>>;
+
+/// The terms of all sums.
+pub fn weighted_sums<T: Scalar>(points: &[T], weights: Option<&[f64]>, labels: &[u32], k: usize, d: usize) -> Terms {
+    let mut sums = vec![Vec::new(); k * d];
+    for (i, &label) in labels.iter().enumerate() {
+        for column in 0..d {
+            let (x, e) = decode(points[i * d + column].to_f64());
+            let (w, f) = decode(weights.map_or(1.0, |w| w[i]));
+            let product = x as i128 * w as i128;
+            if product != 0 {
+                let zeros = product.trailing_zeros();
+                sums[label as usize * d + column].push((product >> zeros, e + f + zeros as i32));
+            }
+        }
+    }
+    sums
+}
+
+/// Sums of terms of `range` as kernels hold them, in the narrowest format of at least `least`: unit and words, and the words.
+pub fn stored(range: ExponentRange, least: Width, sums: &Terms) -> ((i32, u32), Vec<u64>) {
+    let format = FixedPoint::for_sums(range, sums.iter().map(|s| s.len() as u64).max().unwrap_or(1));
+    let order = |width: Width| match width {
+        Width::I64 => 1,
+        Width::I128 => 2,
+        Width::Limbs(n) => n,
+    };
+    let words = order(format.width).max(order(least));
+    let mut all = Vec::with_capacity(sums.len() * words);
+    for terms in sums {
+        if words <= 2 {
+            let sum: i128 = terms.iter().map(|&(integer, e)| integer << (e - format.exponent)).sum();
+            all.extend([sum as u64, (sum >> 64) as u64].into_iter().take(words));
+        } else {
+            let mut limbs = vec![0_i64; words];
+            for &(integer, e) in terms {
+                exact::accumulate(&mut limbs, format.exponent, integer, e);
+            }
+            all.extend(limbs.into_iter().map(|limb| limb as u64));
+        }
+    }
+    ((format.exponent, words as u32), all)
 }
 
 /// The bits of numbers, since what is compared is bits.

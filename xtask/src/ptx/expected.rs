@@ -22,6 +22,7 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("argmin_tree",                   [8, 0,  0, 0, 0, 0]), // 16 candidates halve four times, unrolled
     ("argmin_shuffle",                [0, 0, 15, 0, 0, 0]), // 32 lanes of label and distance
     ("assign_tiled",                  [2, 0, 12, 0, 0, 0]), // 16 lanes of label and distance
+    ("assign_narrow",                 [2, 0,  0, 0, 0, 0]),
     ("assign_filtered",               [2, 0, 96, 4, 0, 0]), // four rows: 16 lanes of three numbers; to settle, label and D
     ("assign_mma",                    [2, 0, 42, 2, 16, 0]), // two halves: 4 lanes of three numbers; to settle, label and D
     ("assign_wgmma",                  [2, 0, 42, 2, 0, 4]), // 64 columns, 16 at a time
@@ -29,6 +30,21 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("sum_per_block_wide",            [3, 0,  0, 0, 0, 0]),
     ("count_histogram",               [3, 0,  0, 0, 0, 0]),
     ("count_changed",                 [0, 0,  0, 1, 0, 0]),
+    ("square_sum",                    [0, 0, 50, 0, 0, 0]), // 32 lanes of 64 bits: four digits, or a limb at a time
+    ("square_sum_many",               [0, 0, 50, 0, 0, 0]),
+    ("inertia_sums",                  [0, 0, 10, 0, 0, 0]), // a limb at a time
+    ("inertia_sums_many",             [0, 0, 10, 0, 0, 0]),
+    ("empty_list",                    [1, 0,  0, 2, 0, 0]), // votes to count, and to write
+    ("empty_farthest",                [1, 0, 20, 0, 0, 0]), // 32 lanes of distance and row
+    ("empty_move",                    [1, 0, 20, 0, 0, 0]),
+    ("seed_nearest",                  [2, 0, 10, 0, 0, 0]), // after loading, after use; the largest of 32 lanes
+    ("seed_amounts",                  [2, 0, 10, 0, 0, 0]), // sums before each thread: 32 lanes of 64 bits, two barriers
+    ("seed_draw",                     [5, 0, 20, 0, 0, 0]), // sums before each thread, twice, and the place between
+    ("seed_potentials",               [2, 0, 120, 0, 0, 0]), // 12 sums of 32 lanes
+    ("parallel_count",                [4, 0, 20, 0, 0, 0]), // sums before each thread, twice
+    ("parallel_offsets",              [2, 0, 10, 0, 0, 0]),
+    ("parallel_write",                [4, 0, 20, 0, 0, 0]),
+    ("parallel_merge",                [0, 0, 10, 0, 0, 0]),
     ("scale_movement",                [1, 0,  0, 0, 0, 0]),
     ("transposed_transpose",          [2, 0,  0, 0, 0, 0]),
     ("transposed_assign",             [1, 0,  5, 1, 0, 0]),

@@ -1,6 +1,7 @@
 //! The committed PTX: making it and checking it.
 
 pub mod compile;
+mod cubin;
 mod expected;
 mod ptxas;
 pub mod sources;
@@ -62,7 +63,7 @@ pub fn write(root: &Path) -> Result<()> {
         fs::write(&path, &text).with_context(|| format!("writing {}", path.display()))?;
         println!("{}: {} kernels, {} KiB", tier.name, Module::parse(&text)?.kernels.len(), text.len() / 1024);
     }
-    Ok(())
+    cubin::write(root)
 }
 
 /// `cargo xtask check-ptx`.
@@ -93,6 +94,7 @@ pub fn check(root: &Path) -> Result<()> {
         }
         faults.extend(ptxas::check(root, tier, &path)?);
     }
+    faults.extend(cubin::check(root)?);
     for fault in &faults {
         eprintln!("{fault}");
     }
@@ -102,7 +104,7 @@ pub fn check(root: &Path) -> Result<()> {
 }
 
 /// Runs a command and returns what it printed.
-fn output(command: &mut std::process::Command) -> Result<String> {
+pub fn output(command: &mut std::process::Command) -> Result<String> {
     let out = command.output().with_context(|| format!("starting {command:?}"))?;
     if !out.status.success() {
         bail!("{command:?} failed:\n{}", String::from_utf8_lossy(&out.stderr));

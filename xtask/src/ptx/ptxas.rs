@@ -8,8 +8,13 @@ use anyhow::{Context, Result};
 
 use super::{Tier, output};
 
-/// Kernels that may spill, or keep an array in memory for want of registers, each with the reason.
-const SPILLS_ALLOWED: &[(&str, &str)] = &[];
+/// Kernels, without their types, that keep an array in local memory, each with the reason. None may spill.
+const STACK_ALLOWED: &[(&str, &str)] = &[
+    ("square_sum", "limbs that a value's exponent selects"),
+    ("square_sum_many", "limbs that a value's exponent selects"),
+    ("inertia_sums", "limbs that a value's exponent selects"),
+    ("inertia_sums_many", "limbs that a value's exponent selects"),
+];
 
 /// Assembles a file and reports every kernel's registers. Returns faults.
 pub fn check(root: &Path, tier: &Tier, path: &Path) -> Result<Vec<String>> {
@@ -32,8 +37,9 @@ pub fn check(root: &Path, tier: &Tier, path: &Path) -> Result<Vec<String>> {
     println!("{:45} registers  stack  spilled (bytes)", tier.name);
     for usage in usages(&report)? {
         println!("{:45} {:9}  {:5}  {:7}", usage.kernel, usage.registers, usage.stack, usage.spilled);
-        let allowed = SPILLS_ALLOWED.iter().any(|(kernel, _)| *kernel == usage.kernel);
-        if (usage.spilled > 0 || usage.stack > 0) && !allowed {
+        let allowed =
+            STACK_ALLOWED.iter().any(|(kernel, _)| usage.kernel.rsplit_once('_').is_some_and(|k| k.0 == *kernel));
+        if usage.spilled > 0 || usage.stack > 0 && !allowed {
             let Usage { kernel, stack, spilled, .. } = &usage;
             faults.push(format!("{kernel}: spills {spilled} bytes of registers, has {stack} bytes of stack"));
         }
@@ -42,7 +48,7 @@ pub fn check(root: &Path, tier: &Tier, path: &Path) -> Result<Vec<String>> {
 }
 
 /// Where `ptxas` is: the environment's word, the path, or the package of `PyPI` in `.venv`.
-fn find(root: &Path) -> Option<PathBuf> {
+pub fn find(root: &Path) -> Option<PathBuf> {
     if let Some(path) = env::var_os("PTXAS") {
         return Some(path.into());
     }

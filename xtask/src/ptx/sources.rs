@@ -7,7 +7,18 @@ use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
 /// The modules of kmeans-core that kernels use.
-const CORE: [&str; 6] = ["exact", "fixed", "launch", "launch/table", "rng", "scalar"];
+const CORE: [&str; 10] = [
+    "amounts",
+    "exact",
+    "exact/streamed",
+    "fixed",
+    "launch",
+    "launch/empty",
+    "launch/seeding",
+    "launch/table",
+    "rng",
+    "scalar",
+];
 
 /// The hash of all sources that kernels are compiled from. Comments and tests do not count, since they change nothing.
 pub fn hash(root: &Path) -> Result<String> {
@@ -29,7 +40,12 @@ pub fn hash_of(root: &Path, mut files: Vec<PathBuf>) -> Result<String> {
             hasher.update(line.as_bytes());
         }
     }
-    Ok(hasher.finalize().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
+    Ok(hex(&hasher.finalize()))
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// The lines of a file that are code, up to its tests.
@@ -37,6 +53,9 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"))
 }
+
+/// Files that include what is compiled.
+const HOST_ONLY: [&str; 2] = ["src/ptx.rs", "src/cubin.rs"];
 
 /// All Rust files under `folder` that the GPU's compiler reads: neither the emulator nor what includes the PTX.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
@@ -46,7 +65,7 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
             if !path.ends_with("device/emulated") {
                 collect(root, &path, files)?;
             }
-        } else if path.extension().is_some_and(|e| e == "rs") && !path.ends_with("src/ptx.rs") {
+        } else if path.extension().is_some_and(|e| e == "rs") && !HOST_ONLY.iter().any(|file| path.ends_with(file)) {
             files.push(path);
         }
     }

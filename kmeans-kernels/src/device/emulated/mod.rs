@@ -146,6 +146,11 @@ impl<T: Element> Buffer<T> {
         Out::new(&self.memory)
     }
 
+    /// Writes element `index` from the host.
+    pub fn set(&self, index: u64, value: T) {
+        self.memory.fill(index, value);
+    }
+
     /// The values, copied to the host.
     ///
     /// # Panics

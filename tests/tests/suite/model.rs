@@ -181,7 +181,7 @@ fn notices_speak_of_the_cap_and_of_empty_clusters() {
 #[test]
 fn accessors_agree_with_each_other() {
     let points = points::<f16>(Kind::Blobs, 300, 4, 9);
-    let fitted = KMeans::new(5).fit(&points).unwrap();
+    let fitted = KMeans::new(5).device(kmeans_host::Device::Cpu).fit(&points).unwrap();
     assert_eq!(fitted.centroids().dim(), (5, 4));
     assert_eq!(fitted.labels().len(), 300);
     assert_eq!(fitted.counts().sum(), 300);

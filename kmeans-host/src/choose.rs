@@ -1,0 +1,46 @@
+//! Which engine does a piece of work.
+
+use crate::engine::Engine;
+use crate::{Device, Element, Error};
+
+/// How much there is to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// Multiplications of the definition: n·k·d per round.
+    multiplications: f64,
+}
+
+/// Below this many multiplications a fit takes the processor less time than a GPU takes to start up.
+const WORTH_A_GPU: f64 = 2e8;
+
+impl Work {
+    /// Up to `rounds` rounds on points of shape `(n, d)`.
+    pub fn new((n, d): (usize, usize), k: usize, rounds: usize) -> Self {
+        Self { multiplications: n as f64 * d as f64 * k as f64 * rounds.min(TYPICAL_ROUNDS) as f64 }
+    }
+}
+
+/// Rounds that a fit takes where the cap leaves it the choice.
+const TYPICAL_ROUNDS: usize = 20;
+
+/// The environment variable that decides for [`Device::Auto`].
+const DEVICE_VARIABLE: &str = "KMEANS_DEVICE";
+
+/// The engine for `work` on `device`.
+pub fn engine_for<T: Element>(device: Device, work: Work) -> Result<Box<dyn Engine<T>>, Error> {
+    match resolve(device)? {
+        Device::Cpu => Ok(T::cpu()),
+        Device::Cuda(index) => T::cuda(index),
+        Device::Auto if work.multiplications < WORTH_A_GPU => Ok(T::cpu()),
+        // What is wrong with the GPU does not matter to someone who left the choice open.
+        Device::Auto => T::cuda(0).or_else(|_| Ok(T::cpu())),
+    }
+}
+
+/// `device`, or what the environment says in place of [`Device::Auto`].
+pub fn resolve(device: Device) -> Result<Device, Error> {
+    match device {
+        Device::Auto => std::env::var(DEVICE_VARIABLE).map_or(Ok(Device::Auto), |text| text.parse()),
+        device => Ok(device),
+    }
+}

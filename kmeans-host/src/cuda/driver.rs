@@ -1,0 +1,718 @@
+//! The launch layer: GPUs, their memory and their kernels, behind safe functions. The only module of this crate with
+//! `unsafe` code.
+//!
+//! A GPU is opened once per process. Every piece of work has a stream of its own, on which all it does happens in order;
+//! arrays belong to one stream, so that nothing has to be synchronised but what the host reads.
+#![allow(unsafe_code)]
+// Every function here that returns an error returns what the driver reports, as `Error::DeviceFailed` or
+// `Error::DeviceMemory`, and panics only where its caller breaks what its documentation asks for.
+#![allow(clippy::missing_errors_doc, clippy::missing_panics_doc)]
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use cudarc::driver::{
+    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError,
+    PinnedHostSlice, result, sys,
+};
+use cudarc::nvrtc::Ptx;
+use half::{bf16, f16};
+use kmeans_core::launch::{Geometry, Kernel, Kind, SHARED_BYTES, Type};
+use kmeans_kernels::cubin;
+use kmeans_kernels::ptx::{self, AMPERE, HOPPER, PORTABLE, Tier};
+
+use crate::Error;
+
+/// A type that device memory can hold: every bit pattern is a value, and `STORED` is its name in the launch contract.
+pub trait Stored: DeviceRepr + Copy + Send + Sync + 'static {
+    /// Its name in the names of kernels.
+    const STORED: &'static str;
+}
+
+macro_rules! stored {
+    ($($type:ty: $name:literal),* $(,)?) => { $(
+        impl Stored for $type {
+            const STORED: &'static str = $name;
+        }
+    )* };
+}
+
+stored! { u8: "u8", u32: "u32", i32: "i32", u64: "u64", i64: "i64", f32: "f32", f64: "f64", f16: "f16", bf16: "bf16" }
+
+/// Bytes of the pinned memory that a copy goes through.
+const STAGING_BYTES: usize = 8 << 20;
+
+/// An opened GPU.
+pub struct Gpu {
+    /// Its index, as the driver counts.
+    pub index: usize,
+    /// Its name, such as "NVIDIA H200".
+    pub name: String,
+    /// Its compute capability.
+    pub capability: (i32, i32),
+    /// The best class of kernels it may use.
+    pub tier: Tier,
+    context: Arc<CudaContext>,
+    kernels: Mutex<HashMap<String, Arc<Compiled>>>,
+    staging: Mutex<Vec<Staging>>,
+}
+
+/// GPUs that are open, by index.
+static OPEN: Mutex<Option<HashMap<usize, Arc<Gpu>>>> = Mutex::new(None);
+
+/// The environment variable that names the best tier to use, for tests and comparisons.
+pub const TIER_VARIABLE: &str = "KMEANS_CUDA_TIER";
+
+/// Whether there is a driver at all; asked once.
+fn driver_is_present() -> bool {
+    static PRESENT: OnceLock<bool> = OnceLock::new();
+    // SAFETY: loading the driver's library runs its initialisers, as every CUDA program does.
+    *PRESENT.get_or_init(|| unsafe { sys::is_culib_present() })
+}
+
+/// How many GPUs the driver has; 0 without a driver.
+pub fn count() -> usize {
+    if !driver_is_present() || result::init().is_err() {
+        return 0;
+    }
+    result::device::get_count().map_or(0, |count| count.max(0) as usize)
+}
+
+impl Gpu {
+    /// The GPU with this index.
+    pub fn open(index: usize) -> Result<Arc<Self>, Error> {
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = open.get_or_insert_default();
+        if let Some(gpu) = open.get(&index) {
+            return Ok(gpu.clone());
+        }
+        let no_device = |reason: String| Error::NoDevice { index, reason };
+        if !driver_is_present() {
+            return Err(no_device("no NVIDIA driver (libcuda) is installed".into()));
+        }
+        let count = count();
+        if index >= count {
+            let s = if count == 1 { "" } else { "s" };
+            return Err(no_device(format!("the driver has {count} device{s}, counted from 0")));
+        }
+        let gpu = Self::create(index).map_err(|e| no_device(describe(e)))?;
+        let (major, minor) = PORTABLE.capability;
+        if gpu.capability < PORTABLE.capability {
+            let (x, y) = gpu.capability;
+            return Err(no_device(format!("its compute capability is {x}.{y}, {major}.{minor} or more is needed")));
+        }
+        let gpu = Arc::new(gpu);
+        open.insert(index, gpu.clone());
+        Ok(gpu)
+    }
+
+    fn create(index: usize) -> Result<Self, DriverError> {
+        let context = CudaContext::new(index)?;
+        // SAFETY: an array is only used on the stream it was made on (`Stream`), so no other synchronisation is needed.
+        unsafe { context.disable_event_tracking() };
+        let capability = context.compute_capability()?;
+        Ok(Self {
+            index,
+            name: context.name()?,
+            capability,
+            tier: best_tier(capability, std::env::var(TIER_VARIABLE).ok().as_deref()),
+            context,
+            kernels: Mutex::new(HashMap::new()),
+            staging: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Bytes of memory that are free.
+    pub fn free_memory(&self) -> Result<u64, Error> {
+        let (free, _) = self.context.mem_get_info().map_err(|e| self.failed(e))?;
+        Ok(free as u64)
+    }
+
+    /// Bytes of memory in all.
+    pub fn total_memory(&self) -> Result<u64, Error> {
+        Ok(self.context.total_mem().map_err(|e| self.failed(e))? as u64)
+    }
+
+    /// Waits for all work on the device.
+    #[cfg(feature = "cust")]
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.context.synchronize().map_err(|e| self.failed(e))
+    }
+
+    /// A stream for a piece of work.
+    pub fn stream(self: &Arc<Self>) -> Result<Stream, Error> {
+        let inner = self.context.new_stream().map_err(|e| self.failed(e))?;
+        Ok(Stream { gpu: self.clone(), inner })
+    }
+
+    fn failed(&self, error: DriverError) -> Error {
+        Error::DeviceFailed { index: self.index, reason: describe(error) }
+    }
+
+    /// The module of an entry point: machine code where there is some for this GPU and the driver takes it, else PTX.
+    fn load(&self, entry: &str) -> Result<Arc<CudaModule>, DriverError> {
+        if let Some(code) = cubin::entry(entry, self.capability)
+            && let Ok(module) = self.context.load_module(Ptx::from_binary(code))
+        {
+            return Ok(module);
+        }
+        let text = ptx::entry(entry);
+        let text = text.unwrap_or_else(|| unreachable!("{entry} is in the launch contract, so it is in the PTX"));
+        self.context.load_module(Ptx::from_src(text))
+    }
+
+    /// The entry point of a kernel, loaded when it is first asked for.
+    fn kernel(&self, entry: &str) -> Result<Arc<Compiled>, Error> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = kernels.get(entry) {
+            return Ok(kernel.clone());
+        }
+        let module = self.load(entry).map_err(|e| self.failed(e))?;
+        let function = module.load_function(entry).map_err(|e| self.failed(e))?;
+        let compiled = Arc::new(Compiled {
+            function,
+            #[cfg(feature = "kernels")]
+            module,
+        });
+        kernels.insert(entry.to_string(), compiled.clone());
+        Ok(compiled)
+    }
+}
+
+/// A kernel that the driver has loaded, in a module of its own.
+struct Compiled {
+    function: CudaFunction,
+    #[cfg(feature = "kernels")]
+    module: Arc<CudaModule>,
+}
+
+/// The driver's own words.
+fn describe(error: DriverError) -> String {
+    let text = |found: Result<&std::ffi::CStr, _>| {
+        found.map_or_else(|_| "unknown".into(), |s: &std::ffi::CStr| s.to_string_lossy().into_owned())
+    };
+    format!("{} ({})", text(error.error_string()), text(error.error_name()))
+}
+
+/// The best tier for a compute capability; at most the one named `limit`.
+fn best_tier(capability: (i32, i32), limit: Option<&str>) -> Tier {
+    let order = [PORTABLE, AMPERE, HOPPER];
+    let limit = order.iter().position(|tier| Some(tier.name) == limit).unwrap_or(order.len() - 1);
+    // Hopper's own instructions exist on no other class of GPU, later ones included.
+    let can = |tier: &Tier| match tier.name {
+        "hopper" => capability == tier.capability,
+        _ => capability >= tier.capability,
+    };
+    *order[..=limit].iter().rev().find(|tier| can(tier)).unwrap_or(&PORTABLE)
+}
+
+/// Pinned memory on the way between host and device, and when the copy that uses it has ended.
+struct Staging {
+    memory: PinnedHostSlice<u64>,
+    copied: CudaEvent,
+}
+
+/// A queue of work on a GPU. A clone is the same queue.
+#[derive(Clone)]
+pub struct Stream {
+    gpu: Arc<Gpu>,
+    inner: Arc<CudaStream>,
+}
+
+/// Values in device memory.
+pub struct Array<E> {
+    slice: CudaSlice<E>,
+    address: u64,
+}
+
+impl<E> Array<E> {
+    /// Values.
+    pub fn len(&self) -> usize {
+        self.slice.len()
+    }
+
+    /// Whether there are none: never, since an array has room for one value at least.
+    #[cfg(feature = "kernels")]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The slice, for callers who go on with it.
+    pub fn into_slice(self) -> CudaSlice<E> {
+        self.slice
+    }
+}
+
+/// An argument of a kernel: a number, or an array that outlives the call.
+#[derive(Clone, Copy)]
+pub enum Arg<'a> {
+    /// An array that is read.
+    In(Span<'a>),
+    /// An array that is written or added to.
+    Out(Span<'a>),
+    /// A number of 32 bits.
+    U32(u32),
+    /// A signed number of 32 bits.
+    I32(i32),
+    /// A number of 64 bits.
+    U64(u64),
+    /// An `f32`. No kernel of a fit takes one.
+    #[cfg(feature = "kernels")]
+    F32(f32),
+}
+
+/// Where an array lies in device memory.
+#[derive(Clone, Copy)]
+pub struct Span<'a> {
+    address: u64,
+    bytes: u64,
+    element: &'static str,
+    life: PhantomData<&'a ()>,
+}
+
+impl Span<'_> {
+    /// Without the first `elements`.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn skip(self, elements: u64) -> Self {
+        let bytes = elements * size_of_type(self.element);
+        assert!(bytes <= self.bytes, "a part of an array lies within it");
+        Self { address: self.address + bytes, bytes: self.bytes - bytes, ..self }
+    }
+
+    /// Whether kernels that copy 16 bytes at once can read it.
+    pub fn is_aligned(self) -> bool {
+        self.address.is_multiple_of(16)
+    }
+}
+
+/// Points in device memory, which somebody else owns.
+pub fn borrowed<'a, E: Stored>(slice: &'a (impl DevicePtr<E> + ?Sized), stream: &Stream) -> Span<'a> {
+    let (address, _) = slice.device_ptr(&stream.inner);
+    Span { address, bytes: (slice.len() * size_of::<E>()) as u64, element: E::STORED, life: PhantomData }
+}
+
+/// The values, called `element` in the launch contract, of a buffer of the crate `cust`, which begins at `address`.
+#[cfg(feature = "cust")]
+pub fn at_address<'a, E: cust::memory::DeviceCopy>(
+    address: u64,
+    buffer: &'a cust::memory::DeviceBuffer<E>,
+    element: &'static str,
+) -> Span<'a> {
+    use cust::memory::GpuBuffer;
+    Span { address, bytes: (buffer.len() * size_of::<E>()) as u64, element, life: PhantomData }
+}
+
+/// Copies `labels` to a buffer of the crate `cust` of the same length, which begins at `address`.
+#[cfg(feature = "cust")]
+pub fn copy_out(
+    labels: &CudaSlice<u32>,
+    address: u64,
+    buffer: &mut cust::memory::DeviceBuffer<u32>,
+) -> Result<(), Error> {
+    use cust::memory::GpuBuffer;
+    assert_eq!(labels.len(), buffer.len(), "the caller compares lengths");
+    let stream = labels.stream();
+    let failed = |e| Error::DeviceFailed { index: labels.ordinal(), reason: describe(e) };
+    stream.context().bind_to_thread().map_err(failed)?;
+    let (from, _guard) = labels.device_ptr(stream);
+    // SAFETY: both have that many bytes, in one address space; the buffer is borrowed mutably until the copy is over.
+    unsafe { result::memcpy_dtod_async(address, from, labels.num_bytes(), stream.cu_stream()) }.map_err(failed)?;
+    stream.synchronize().map_err(failed)
+}
+
+fn span<E: Stored>(array: &Array<E>, range: Range<usize>) -> Span<'_> {
+    assert!(range.start <= range.end && range.end <= array.len(), "a part of an array lies within it");
+    Span {
+        address: array.address + (range.start * size_of::<E>()) as u64,
+        bytes: ((range.end - range.start) * size_of::<E>()) as u64,
+        element: E::STORED,
+        life: PhantomData,
+    }
+}
+
+/// The array to read.
+pub fn read<E: Stored>(array: &Array<E>) -> Arg<'_> {
+    Arg::In(span(array, 0..array.len()))
+}
+
+/// The array to write or add to.
+pub fn write<E: Stored>(array: &mut Array<E>) -> Arg<'_> {
+    Arg::Out(span(array, 0..array.len()))
+}
+
+/// Words of `array` as values of another type, to write or add to.
+pub fn write_as<E: Stored>(array: &mut Array<u64>, words: Range<usize>) -> Arg<'_> {
+    Arg::Out(Span { element: E::STORED, ..span(array, words) })
+}
+
+impl Stream {
+    /// The GPU it belongs to.
+    pub fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
+    }
+
+    fn check<R>(&self, result: Result<R, DriverError>) -> Result<R, Error> {
+        result.map_err(|e| self.gpu.failed(e))
+    }
+
+    /// Returns an error unless `needed` bytes are free.
+    pub fn require(&self, needed: u64) -> Result<(), Error> {
+        let free = self.gpu.free_memory()?;
+        if needed <= free { Ok(()) } else { Err(Error::DeviceMemory { index: self.gpu.index, needed, free }) }
+    }
+
+    /// An array that something must write before anything reads it.
+    pub fn array<E: Stored>(&self, len: usize) -> Result<Array<E>, Error> {
+        // The driver does not allocate nothing.
+        let len = len.max(1);
+        // SAFETY: the kernels' contract names what they write; that nothing is read before is checked by running
+        // the tests under initcheck, and every bit pattern is a value of `E`.
+        let slice = unsafe { self.inner.alloc::<E>(len) };
+        let slice = slice.map_err(|e| match e.0 {
+            sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => Error::DeviceMemory {
+                index: self.gpu.index,
+                needed: (len * size_of::<E>()) as u64,
+                free: self.gpu.free_memory().unwrap_or(0),
+            },
+            _ => self.gpu.failed(e),
+        })?;
+        let address = slice.device_ptr(&self.inner).0;
+        Ok(Array { slice, address })
+    }
+
+    /// An array of zeros.
+    pub fn zeros<E: Stored>(&self, len: usize) -> Result<Array<E>, Error> {
+        let mut array = self.array(len)?;
+        self.clear(&mut array)?;
+        Ok(array)
+    }
+
+    /// Sets all bytes to zero.
+    pub fn clear<E: Stored>(&self, array: &mut Array<E>) -> Result<(), Error> {
+        self.check(self.inner.context().bind_to_thread())?;
+        let bytes = array.len() * size_of::<E>();
+        // SAFETY: the array has that many bytes, and zeros are a value of every `Stored` type.
+        self.check(unsafe { result::memset_d8_async(array.address, 0, bytes, self.inner.cu_stream()) })
+    }
+
+    /// An array with the values of `host`.
+    pub fn upload<E: Stored>(&self, host: &[E]) -> Result<Array<E>, Error> {
+        let mut array = self.array(host.len())?;
+        self.fill(&mut array, host.len(), |range, chunk| chunk.copy_from_slice(&host[range]))?;
+        Ok(array)
+    }
+
+    /// Fills `array` with `len` values that `write` puts into one chunk of host memory after the other: it is given a range of
+    /// the array and a place for its values.
+    pub fn fill<E: Stored>(
+        &self,
+        array: &mut Array<E>,
+        len: usize,
+        mut write: impl FnMut(Range<usize>, &mut [E]),
+    ) -> Result<(), Error> {
+        assert!(len <= array.len(), "an array is filled within its length");
+        let step = STAGING_BYTES / size_of::<E>();
+        let mut buffers = [self.staging()?, self.staging()?];
+        for (i, start) in (0..len).step_by(step).enumerate() {
+            let range = start..len.min(start + step);
+            let buffer = &mut buffers[i % 2];
+            // Wait for the copy before the last, which used this buffer.
+            self.check(buffer.copied.synchronize())?;
+            let memory = self.check(buffer.memory.as_mut_ptr())?.cast::<E>();
+            // SAFETY: the buffer has `STAGING_BYTES` aligned bytes, nobody else has it and no copy uses it any more; every
+            // bit pattern is a value of `E`.
+            let chunk = unsafe { std::slice::from_raw_parts_mut(memory, range.len()) };
+            write(range.clone(), chunk);
+            let address = array.address + (range.start * size_of::<E>()) as u64;
+            // SAFETY: the range lies within the array; the buffer is not touched before `copied` has passed.
+            self.check(unsafe { result::memcpy_htod_async(address, chunk, self.inner.cu_stream()) })?;
+            self.check(buffer.copied.record(&self.inner))?;
+        }
+        for buffer in &buffers {
+            self.check(buffer.copied.synchronize())?;
+        }
+        self.give_back(buffers);
+        Ok(())
+    }
+
+    /// `host.len()` values of `array` from `start` on. Waits for all work before.
+    pub fn download_into<E: Stored>(&self, array: &Array<E>, start: usize, host: &mut [E]) -> Result<(), Error> {
+        self.download_span(span(array, start..array.len()), host)
+    }
+
+    /// The first `host.len()` values at `from`. Waits for all work before.
+    pub fn download_span<E: Stored>(&self, from: Span<'_>, host: &mut [E]) -> Result<(), Error> {
+        assert!(
+            from.element == E::STORED && size_of_val(host) as u64 <= from.bytes,
+            "an array is read within its length"
+        );
+        let step = STAGING_BYTES / size_of::<E>();
+        let buffers = [self.staging()?, self.staging()?];
+        let chunks = host.len().div_ceil(step);
+        // Each chunk is taken from its buffer while the next one is on its way.
+        for i in 0..=chunks {
+            if i < chunks {
+                let (at, buffer) = (i * step, &buffers[i % 2]);
+                let len = step.min(host.len() - at);
+                let memory = self.check(buffer.memory.as_ptr())?.cast_mut().cast::<E>();
+                let address = from.address + (at * size_of::<E>()) as u64;
+                // SAFETY: the buffer has `STAGING_BYTES` aligned bytes that nobody else has, and the host reads them
+                // only after `copied`; the range lies within the array.
+                let chunk = unsafe { std::slice::from_raw_parts_mut(memory, len) };
+                // SAFETY: as above.
+                self.check(unsafe { result::memcpy_dtoh_async(chunk, address, self.inner.cu_stream()) })?;
+                self.check(buffer.copied.record(&self.inner))?;
+            }
+            if i > 0 {
+                let (at, buffer) = ((i - 1) * step, &buffers[(i - 1) % 2]);
+                let len = step.min(host.len() - at);
+                self.check(buffer.copied.synchronize())?;
+                let memory = self.check(buffer.memory.as_ptr())?.cast::<E>();
+                // SAFETY: the copy into these bytes has ended.
+                host[at..at + len].copy_from_slice(unsafe { std::slice::from_raw_parts(memory, len) });
+            }
+        }
+        self.give_back(buffers);
+        Ok(())
+    }
+
+    /// The first `len` values of `array`. Waits for all work before.
+    pub fn download<E: Stored + Default>(&self, array: &Array<E>, len: usize) -> Result<Vec<E>, Error> {
+        let mut host = vec![E::default(); len];
+        self.download_into(array, 0, &mut host)?;
+        Ok(host)
+    }
+
+    /// Copies the first `len` values of `from` to `to`.
+    pub fn copy<E: Stored>(&self, from: &Array<E>, to: &mut Array<E>, len: usize) -> Result<(), Error> {
+        assert!(len <= from.len() && len <= to.len(), "a copy lies within both arrays");
+        self.check(self.inner.context().bind_to_thread())?;
+        let bytes = len * size_of::<E>();
+        // SAFETY: both arrays have that many bytes and belong to this stream.
+        self.check(unsafe { result::memcpy_dtod_async(to.address, from.address, bytes, self.inner.cu_stream()) })
+    }
+
+    /// Makes what comes on this stream wait for what is queued on another, such as the caller's.
+    pub fn wait_for(&self, other: &CudaStream) -> Result<(), Error> {
+        let event = self.check(other.record_event(None))?;
+        self.check(self.inner.wait(&event))
+    }
+
+    /// Waits until all work is done.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.check(self.inner.synchronize())
+    }
+
+    fn staging(&self) -> Result<Staging, Error> {
+        if let Some(staging) = self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+            return Ok(staging);
+        }
+        let context = &self.gpu.context;
+        // SAFETY: bytes are written, by the host or by a copy, before they are read. Flags 0: cached, since the host reads
+        // some of them.
+        let memory = unsafe { context.alloc_pinned_with_flags::<u64>(STAGING_BYTES / 8, 0) };
+        Ok(Staging { memory: self.check(memory)?, copied: self.check(context.new_event(None))? })
+    }
+
+    fn give_back(&self, buffers: [Staging; 2]) {
+        self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner).extend(buffers);
+    }
+
+    /// Runs `kernel`, for points of type `element` if it is compiled for types.
+    ///
+    /// # Panics
+    /// If the arguments are not those of the launch contract: of another type, or an array shorter than its shape.
+    pub fn launch(
+        &self,
+        kernel: &Kernel,
+        element: &'static str,
+        geometry: Geometry,
+        arguments: &[Arg<'_>],
+    ) -> Result<(), Error> {
+        check_arguments(kernel, element, geometry, arguments);
+        let function = &self.gpu.kernel(&entry(kernel, element))?.function;
+        self.check(self.inner.context().bind_to_thread())?;
+        if geometry.shared > SHARED_BYTES {
+            let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            self.check(function.set_attribute(attribute, geometry.shared as i32))?;
+        }
+        let mut pointers: Vec<*mut c_void> = arguments.iter().map(Arg::pointer).collect();
+        let [x, y] = geometry.grid;
+        // SAFETY: the arguments are those of the contract in number and type, and every array is as long as its shape
+        // says, where the shape's sizes are arguments themselves (`check_arguments`). Arrays live as long as their
+        // streams' work, since memory is freed in the stream's order. What arrays hold is in range: labels come from
+        // kernels that write labels below k, row numbers from draws below n.
+        self.check(unsafe {
+            result::launch_kernel(
+                function.cu_function(),
+                (x, y, 1),
+                (geometry.block, 1, 1),
+                geometry.shared,
+                self.inner.cu_stream(),
+                &mut pointers,
+            )
+        })
+    }
+}
+
+/// What only people who launch single kernels need, such as benchmarks.
+#[cfg(feature = "kernels")]
+impl Stream {
+    /// Milliseconds that the device takes for what `work` queues.
+    pub fn time(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<f32, Error> {
+        let mark = || {
+            let event = self.gpu.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT));
+            let event = self.check(event)?;
+            self.check(event.record(&self.inner))?;
+            Ok::<_, Error>(event)
+        };
+        let start = mark()?;
+        work()?;
+        let end = mark()?;
+        self.check(end.synchronize())?;
+        self.check(start.elapsed_ms(&end))
+    }
+
+    /// Puts `values` into the constant memory of `kernel`.
+    pub fn set_constants<E: Stored>(&self, kernel: &Kernel, element: &'static str, values: &[E]) -> Result<(), Error> {
+        let module = &self.gpu.kernel(&entry(kernel, element))?.module;
+        let symbol = self.check(module.get_global(kmeans_core::launch::CONSTANT_SYMBOL, &self.inner))?;
+        assert!(size_of_val(values) <= symbol.len(), "constant memory holds what the contract says");
+        let address = symbol.device_ptr(&self.inner).0;
+        // SAFETY: the symbol has that many bytes; the copy is over before the function returns.
+        self.check(unsafe { result::memcpy_htod_async(address, values, self.inner.cu_stream()) })?;
+        self.synchronize()
+    }
+}
+
+/// The entry point of a kernel for points of type `element`.
+pub fn entry(kernel: &Kernel, element: &str) -> String {
+    if kernel.types.is_empty() { kernel.name.to_string() } else { format!("{}_{element}", kernel.name) }
+}
+
+impl Arg<'_> {
+    /// An array to read, without its first `elements`.
+    pub fn skip(self, elements: u64) -> Self {
+        if let Self::In(span) = self { Self::In(span.skip(elements)) } else { self }
+    }
+
+    /// Where the driver finds the value.
+    fn pointer(&self) -> *mut c_void {
+        let pointer: *const c_void = match self {
+            Self::In(span) | Self::Out(span) => (&raw const span.address).cast(),
+            Self::U32(v) => (&raw const *v).cast(),
+            Self::I32(v) => (&raw const *v).cast(),
+            Self::U64(v) => (&raw const *v).cast(),
+            #[cfg(feature = "kernels")]
+            Self::F32(v) => (&raw const *v).cast(),
+        };
+        pointer.cast_mut()
+    }
+
+    fn number(&self) -> Option<u64> {
+        match *self {
+            Self::U32(v) => Some(v as u64),
+            Self::U64(v) => Some(v),
+            _ => None,
+        }
+    }
+}
+
+/// Panics unless `arguments` are what the contract says.
+fn check_arguments(kernel: &Kernel, element: &'static str, geometry: Geometry, arguments: &[Arg<'_>]) {
+    let name = kernel.name;
+    assert_eq!(kernel.arguments.len(), arguments.len(), "{name}: number of arguments");
+    let value = |wanted: &str| {
+        kernel.arguments.iter().zip(arguments).find(|(a, _)| a.name == wanted).and_then(|(_, given)| given.number())
+    };
+    for (declared, given) in kernel.arguments.iter().zip(arguments) {
+        let fits = match (declared.kind, given) {
+            (Kind::In(of), Arg::In(span)) | (Kind::Out(of), Arg::Out(span)) => type_name(of, element) == span.element,
+            (Kind::Value(of), Arg::U32(_)) => of == Type::U32,
+            (Kind::Value(of), Arg::I32(_)) => of == Type::I32,
+            (Kind::Value(of), Arg::U64(_)) => of == Type::U64,
+            #[cfg(feature = "kernels")]
+            (Kind::Value(of), Arg::F32(_)) => of == Type::F32,
+            _ => false,
+        };
+        assert!(fits, "{name}: {} is not what the contract says", declared.name);
+        let (Arg::In(span) | Arg::Out(span)) = given else { continue };
+        // Without weights these arrays are not looked at.
+        if matches!(declared.name, "weights" | "totals") && value("weighted") == Some(0) {
+            continue;
+        }
+        // A size that is not an argument is not known here.
+        let size = |part: &str| {
+            part.parse()
+                .ok()
+                .or_else(|| value(part))
+                .or((part == "blocks").then_some(geometry.grid[0] as u64))
+                .unwrap_or(1)
+        };
+        let least: u64 = declared.shape.trim_matches(['[', ']']).split(", ").map(size).product();
+        let bytes = least * size_of_type(span.element);
+        assert!(span.bytes >= bytes, "{name}: {} has {} bytes, {bytes} needed", declared.name, span.bytes);
+    }
+}
+
+fn type_name(of: Type, element: &'static str) -> &'static str {
+    match of {
+        Type::T => element,
+        Type::U8 => "u8",
+        Type::U32 => "u32",
+        Type::I32 => "i32",
+        Type::U64 => "u64",
+        Type::I64 => "i64",
+        Type::F32 => "f32",
+        Type::F64 => "f64",
+    }
+}
+
+fn size_of_type(name: &str) -> u64 {
+    match name {
+        "u8" => 1,
+        "f16" | "bf16" => 2,
+        "u32" | "i32" | "f32" => 4,
+        _ => 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_tier_is_one_the_gpu_can_run() {
+        let name = |capability, limit| best_tier(capability, limit).name;
+        assert_eq!(name((7, 5), None), "portable");
+        assert_eq!(name((8, 9), None), "ampere");
+        assert_eq!(name((9, 0), None), "hopper");
+        assert_eq!(name((10, 0), None), "ampere");
+        assert_eq!(name((9, 0), Some("ampere")), "ampere");
+        assert_eq!(name((9, 0), Some("portable")), "portable");
+        assert_eq!(name((8, 0), Some("hopper")), "ampere");
+    }
+
+    #[test]
+    fn arguments_are_checked_against_the_contract() {
+        let on_device = |bytes, element| Span { address: 0, bytes, element, life: PhantomData };
+        let kernel = &kmeans_core::launch::COUNT_GLOBAL;
+        let check = |arguments: &[Arg<'_>]| {
+            let geometry = kernel.thread_each(100);
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check_arguments(kernel, "", geometry, arguments)))
+                .is_ok()
+        };
+        let (labels, counts) = (Arg::In(on_device(400, "u32")), Arg::Out(on_device(16, "u64")));
+        assert!(check(&[labels, counts, Arg::U64(100)]));
+        assert!(!check(&[labels, counts, Arg::U64(101)]));
+        assert!(!check(&[labels, counts, Arg::U32(100)]));
+        assert!(!check(&[labels, labels, Arg::U64(100)]));
+        assert!(!check(&[labels, counts]));
+        assert!(!check(&[Arg::In(on_device(400, "f32")), counts, Arg::U64(100)]));
+    }
+}

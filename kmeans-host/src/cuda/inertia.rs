@@ -1,0 +1,191 @@
+//! Inertia, exact: from the sums, without looking at the points again (`kmeans_core::launch::INERTIA_SUMS`).
+//!
+//! Σ w·|x − c|² = Σ w·|x|² + Σₖ (Wₖ·|cₖ|² − 2·cₖ·Sₖ). The first sum is made once per set of points, the second on the
+//! device in every round, as limbs that the host adds and rounds.
+
+use kmeans_core::Scalar;
+use kmeans_core::exact::ExactSum;
+use kmeans_core::fixed::{ExponentRange, ceil_log2};
+use kmeans_core::launch;
+use kmeans_core::scalar::decode;
+use ndarray::ArrayView2;
+
+use super::Number;
+use super::driver::{Arg, Array, read, write, write_as};
+use super::job::Data;
+use super::sums::{Sums, exact};
+use crate::Error;
+use crate::points::Facts;
+
+/// Limbs for sums of numbers of `range`.
+struct Limbs {
+    exponent: i32,
+    words: usize,
+}
+
+impl Limbs {
+    fn for_sums(range: ExponentRange, terms: u64) -> Self {
+        if range.is_zero() {
+            return Self { exponent: 0, words: 3 };
+        }
+        // One limb more than the bits fill, since `low` need not fall on a limb, and one for the sign.
+        let words = (range.span() + ceil_log2(terms)) as usize / 32 + 2;
+        // One or two words mean integers of 64 and 128 bits.
+        Self { exponent: range.low, words: words.max(3) }
+    }
+
+    /// Makes room for numbers below 2^`high`.
+    fn reach(mut self, high: i32) -> Self {
+        let words = (high - self.exponent).max(0) as usize / 32 + 2;
+        self.words = self.words.max(words);
+        self
+    }
+
+    fn are_few(&self) -> bool {
+        self.words <= launch::INERTIA_FEW as usize
+    }
+}
+
+/// The range of the exponents of starting centroids.
+pub fn start_range<T: Scalar>(centroids: ArrayView2<'_, T>) -> ExponentRange {
+    centroids.iter().fold(ExponentRange::ZERO, |range, c| range.union(ExponentRange::of(c.to_f64())))
+}
+
+/// The range of the exponents of means of values of `range`, rounded to `T`.
+fn means_range<T: Scalar>(facts: &Facts) -> ExponentRange {
+    let range = facts.range;
+    if range.is_zero() {
+        return range;
+    }
+    // A mean that is not zero is at least the unit of the weighted sums over the total weight, and rounding keeps DIGITS
+    // bits of it, or those down to the smallest value of the type.
+    let weights = facts.weight_range;
+    let total = weights.high + ceil_log2(facts.n as u64);
+    let low = (range.low + weights.low - total - T::DIGITS).max(T::MIN_EXPONENT);
+    ExponentRange { low: low.min(range.low), high: range.high + 1 }
+}
+
+/// Computes inertias of one set of points.
+pub struct Inertia {
+    squares: ExactSum,
+    limbs: Limbs,
+}
+
+impl Inertia {
+    /// For `sums`, and centroids that are means of the points or of the range of a start.
+    pub fn new<T: Number>(data: &Data<'_, T>, sums: &Sums, start: ExponentRange) -> Result<Self, Error> {
+        let facts = data.facts;
+        let centroids = means_range::<T>(facts).union(start);
+        let products = centroids.product(centroids.union(facts.range));
+        let weighted = products.product(facts.weight_range);
+        // The factor 2 of the mixed products takes a bit.
+        let terms = (facts.n as u64).saturating_mul(4).saturating_mul(facts.d as u64);
+        let mut limbs = Limbs::for_sums(weighted, terms);
+        // The limbs of a sum, and of a total weight, may be larger than what they hold.
+        let [points, weights] = sums.reach();
+        if !centroids.is_zero() {
+            limbs = limbs.reach(points + centroids.high.max(0) + 2).reach(weights + 2 * centroids.high.max(0) + 2);
+        }
+        Ok(Self { squares: square_sum(data, true)?, limbs })
+    }
+
+    /// Words of the limbs that [`launch`](Self::launch) adds to.
+    pub fn words(&self) -> usize {
+        self.limbs.words
+    }
+
+    /// Adds to limbs, which are zero before and lie in `record` from word `at` on.
+    pub fn launch<T: Number>(
+        &self,
+        data: &Data<'_, T>,
+        sums: &Sums,
+        centroids: &Array<T>,
+        record: &mut Array<u64>,
+        at: usize,
+    ) -> Result<(), Error> {
+        let ([sums, counts, totals], [sum_exponent, sum_words, total_exponent, total_words]) = sums.arguments();
+        let d = data.d();
+        let k = (centroids.len() / d as usize) as u32;
+        let arguments = [
+            sums,
+            counts,
+            totals,
+            read(centroids),
+            write_as::<u64>(record, at..at + self.limbs.words),
+            sum_exponent,
+            sum_words,
+            total_exponent,
+            total_words,
+            data.weighted(),
+            Arg::I32(self.limbs.exponent),
+            Arg::U32(self.limbs.words as u32),
+            Arg::U32(k),
+            Arg::U32(d),
+        ];
+        let kernel = if self.limbs.are_few() { &launch::INERTIA_SUMS } else { &launch::INERTIA_SUMS_MANY };
+        data.launch(kernel, launch::inertia_sums(k, d), &arguments)
+    }
+
+    /// The inertia, once the limbs are on the host.
+    pub fn round(&self, limbs: &[u64]) -> f64 {
+        let mut total = exact(limbs, self.limbs.exponent);
+        total.merge(&self.squares);
+        total.to_f64()
+    }
+
+    /// The inertia of `sums` and `centroids` by itself.
+    pub fn of<T: Number>(&self, data: &Data<'_, T>, sums: &Sums, centroids: &Array<T>) -> Result<f64, Error> {
+        let mut limbs = data.stream.zeros(self.limbs.words)?;
+        self.launch(data, sums, centroids, &mut limbs, 0)?;
+        Ok(self.round(&data.stream.download(&limbs, self.limbs.words)?))
+    }
+}
+
+/// Σ w·|x|² over all points; with `weighted` false, Σ |x|².
+fn square_sum<T: Number>(data: &Data<'_, T>, weighted: bool) -> Result<ExactSum, Error> {
+    let facts = data.facts;
+    let weighted = weighted && facts.weights.is_some();
+    let mut range = facts.range.product(facts.range);
+    if weighted {
+        range = range.product(facts.weight_range);
+    }
+    let (n, d) = (data.n(), data.d());
+    let limbs = Limbs::for_sums(range, n * d as u64);
+    let terms = launch::square_sum_terms(n, d);
+    let narrow = !weighted && range.span() + ceil_log2(terms) <= 126;
+    let mut sum = data.stream.zeros(limbs.words)?;
+    let arguments = [
+        data.points.arg(),
+        read(&data.weights),
+        write(&mut sum),
+        Arg::I32(limbs.exponent),
+        Arg::U32(limbs.words as u32),
+        Arg::U32(weighted as u32),
+        Arg::U32(narrow as u32),
+        Arg::U64(n),
+        Arg::U32(d),
+    ];
+    let kernel = if limbs.are_few() { &launch::SQUARE_SUM } else { &launch::SQUARE_SUM_MANY };
+    data.launch(kernel, launch::square_sum(n, d), &arguments)?;
+    Ok(exact(&data.stream.download(&sum, limbs.words)?, limbs.exponent))
+}
+
+/// [`kmeans_core::reference::mean_variance`].
+pub fn mean_variance<T: Number>(data: &Data<'_, T>) -> Result<f64, Error> {
+    let (n, d) = (data.facts.n, data.facts.d);
+    // The sums of columns are those of one cluster that has all points; the variance knows no weights.
+    let labels = data.stream.zeros(n)?;
+    let mut sums = Sums::unweighted(data, 1)?;
+    sums.add_up(data, &labels)?;
+    let count = ExactSum::from_count(n as u64);
+    let mut scatter = square_sum(data, false)?;
+    for sum in sums.sums_of(data, 0)? {
+        // Σ (v − m)² = Σ v² − 2·m·Σ v + n·m²
+        let mean: f64 = sum.divide(&count);
+        let (significand, exponent) = decode(mean);
+        let (limbs, base) = sum.limbs();
+        scatter.add_scaled(limbs, base, -2 * significand, exponent);
+        scatter.add_triple(n as f64, mean, mean);
+    }
+    Ok(scatter.to_f64() / (n as f64 * d as f64))
+}

@@ -1,0 +1,213 @@
+//! Lloyd's iterations on the device: labels, sums, means, movement and the search for empty clusters stay there; the
+//! host reads one record a round, decides whether it was the last, and starts the next.
+
+use std::mem::swap;
+
+use kmeans_core::launch;
+use kmeans_core::settings::{EmptyCluster, Iteration, Settings, Stop};
+use ndarray::Array2;
+
+use super::Number;
+use super::assigner::Assigner;
+use super::driver::{Arg, Array, read, write, write_as};
+use super::empty::Empty;
+use super::inertia::{Inertia, mean_variance, start_range};
+use super::job::{Data, upload_matrix};
+use super::sums::Sums;
+use crate::Error;
+use crate::engine::{OnIteration, Outcome};
+use crate::progress::Control;
+
+/// What a round leaves for the host, in words: labels that changed, bits of the movement, empty clusters, and then the
+/// limbs of the inertia.
+const CHANGED: usize = 0;
+const MOVEMENT: usize = 1;
+const EMPTY: usize = 2;
+const LIMBS: usize = 3;
+
+/// What a fit carries from round to round.
+struct State<'a, 'p, T> {
+    data: &'a Data<'p, T>,
+    assigner: &'a Assigner<T>,
+    k: usize,
+    labels: Array<u32>,
+    /// The labels of the round before.
+    before: Array<u32>,
+    centroids: Array<T>,
+    /// The means of the labels.
+    updated: Array<T>,
+    /// How far each centroid moved.
+    moved: Array<f64>,
+    sums: Sums,
+    empty: Empty,
+    /// Empty clusters of the last record.
+    found_empty: u32,
+    inertia: Inertia,
+    record: Array<u64>,
+}
+
+/// [`kmeans_core::reference::lloyd`] on the device: the outcome and its labels.
+pub fn lloyd<T: Number>(
+    data: &Data<'_, T>,
+    assigner: &Assigner<T>,
+    start: Array2<T>,
+    settings: &Settings,
+    observe: OnIteration<'_>,
+) -> Result<(Outcome<T>, Array<u32>), Error> {
+    let n = data.facts.n;
+    let threshold = match settings.stop {
+        Stop::RelativeTolerance(tolerance) => tolerance * mean_variance(data)?,
+        _ => 0.0,
+    };
+    let mut state = State::new(data, assigner, &start)?;
+    let mut history = Vec::new();
+    let (mut converged, mut current, mut finish) = (false, false, false);
+
+    while history.len() < settings.max_iter && !converged && !finish {
+        let first = history.is_empty();
+        state.round(first)?;
+        let mut record = state.read_record()?;
+        if first {
+            record.labels_changed = n as u64;
+        }
+        if !first && record.labels_changed == 0 {
+            record.movement = 0.0;
+            (converged, current) = (true, true);
+        } else {
+            let empty = state.found_empty;
+            if empty > 0 {
+                match settings.empty {
+                    EmptyCluster::Error => {
+                        let cluster = state.empty.first(data)?;
+                        return Err(Error::EmptyCluster { cluster, iteration: history.len() + 1 });
+                    }
+                    EmptyCluster::Farthest => {
+                        let inertia = record.inertia;
+                        state.fill_empty_clusters(empty, first)?;
+                        record = Iteration { inertia, ..state.read_record()? };
+                        if first {
+                            record.labels_changed = n as u64;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            converged = match settings.stop {
+                Stop::RelativeTolerance(_) => record.movement <= threshold,
+                Stop::Movement(limit) => record.movement < limit,
+                Stop::LabelsChanged(share) => (record.labels_changed as f64) < share * n as f64,
+                _ => false,
+            };
+            swap(&mut state.centroids, &mut state.updated);
+        }
+        history.push(record);
+        match observe(history.len(), record) {
+            Control::Continue => {}
+            Control::Finish => finish = true,
+            Control::Cancel => return Err(Error::Cancelled { iterations: history.len() }),
+        }
+    }
+
+    let inertia = match history.last() {
+        Some(last) if current => last.inertia,
+        // The last update moved the centroids: the labels returned belong to where they are now.
+        _ => state.label_final()?,
+    };
+    let (k, d) = start.dim();
+    let centroids = data.stream.download(&state.centroids, k * d)?;
+    let outcome = Outcome {
+        centroids: Array2::from_shape_vec((k, d), centroids).expect("k·d values"),
+        counts: state.sums.counts(data)?,
+        inertia,
+        converged,
+        finished: finish,
+        history,
+    };
+    Ok((outcome, state.labels))
+}
+
+impl<'a, 'p, T: Number> State<'a, 'p, T> {
+    fn new(data: &'a Data<'p, T>, assigner: &'a Assigner<T>, start: &Array2<T>) -> Result<Self, Error> {
+        let stream = &data.stream;
+        let k = start.nrows();
+        let sums = Sums::new(data, k)?;
+        let inertia = Inertia::new(data, &sums, start_range(start.view()))?;
+        Ok(Self {
+            data,
+            assigner,
+            k,
+            labels: stream.array(data.facts.n)?,
+            before: stream.array(data.facts.n)?,
+            centroids: upload_matrix(stream, start.view())?,
+            updated: stream.array(start.len())?,
+            moved: stream.array(k)?,
+            sums,
+            empty: Empty::new(data, k)?,
+            found_empty: 0,
+            record: stream.array(LIMBS + inertia.words())?,
+            inertia,
+        })
+    }
+
+    /// One round, without a look at what came out.
+    fn round(&mut self, first: bool) -> Result<(), Error> {
+        let data = self.data;
+        swap(&mut self.labels, &mut self.before);
+        data.stream.clear(&mut self.record)?;
+        self.assigner.assign(data, &self.centroids, self.k, &mut self.labels)?;
+        self.count_changed(first)?;
+        self.sums.add_up(data, &self.labels)?;
+        self.inertia.launch(data, &self.sums, &self.centroids, &mut self.record, LIMBS)?;
+        self.empty.find(data, &self.sums, write_as::<u32>(&mut self.record, EMPTY..EMPTY + 1))?;
+        self.update()
+    }
+
+    fn count_changed(&mut self, first: bool) -> Result<(), Error> {
+        if first {
+            return Ok(());
+        }
+        let n = self.data.n();
+        let changed = write_as::<u64>(&mut self.record, CHANGED..CHANGED + 1);
+        let arguments = [read(&self.before), read(&self.labels), changed, Arg::U64(n)];
+        self.data.launch(&launch::COUNT_CHANGED, launch::COUNT_CHANGED.thread_each(n), &arguments)
+    }
+
+    /// The means of the sums, and how far they are from the centroids.
+    fn update(&mut self) -> Result<(), Error> {
+        let data = self.data;
+        self.sums.divide(data, &self.centroids, &mut self.updated)?;
+        let movement = write_as::<f64>(&mut self.record, MOVEMENT..MOVEMENT + 1);
+        let (k, d) = (Arg::U32(self.k as u32), Arg::U32(data.d()));
+        let arguments = [read(&self.updated), read(&self.centroids), write(&mut self.moved), movement, k, d];
+        data.launch(&launch::SCALE_MOVEMENT, launch::SCALE_MOVEMENT.blocks(1, 0), &arguments)
+    }
+
+    /// The round's record. Waits for the device.
+    fn read_record(&mut self) -> Result<Iteration, Error> {
+        let words = self.data.stream.download(&self.record, self.record.len())?;
+        self.found_empty = words[EMPTY] as u32;
+        Ok(Iteration {
+            inertia: self.inertia.round(&words[LIMBS..]),
+            movement: f64::from_bits(words[MOVEMENT]),
+            labels_changed: words[CHANGED],
+        })
+    }
+
+    /// Gives empty clusters points, and updates again.
+    fn fill_empty_clusters(&mut self, count: u32, first: bool) -> Result<(), Error> {
+        let data = self.data;
+        self.empty.fill(data, count, &self.sums, &self.centroids, &mut self.labels)?;
+        data.stream.clear(&mut self.record)?;
+        self.count_changed(first)?;
+        self.sums.add_up(data, &self.labels)?;
+        self.update()
+    }
+
+    /// Labels, sums and inertia for the final centroids.
+    fn label_final(&mut self) -> Result<f64, Error> {
+        let data = self.data;
+        self.assigner.assign(data, &self.centroids, self.k, &mut self.labels)?;
+        self.sums.add_up(data, &self.labels)?;
+        self.inertia.of(data, &self.sums, &self.centroids)
+    }
+}

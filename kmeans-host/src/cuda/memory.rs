@@ -1,0 +1,38 @@
+//! How much device memory work takes, known before any of it is allocated.
+
+use super::Number;
+use super::assigner::Assigner;
+use super::sums::Sums;
+use crate::engine::Task;
+use crate::points::Facts;
+
+/// What the driver takes for itself: kernels, their local memory, rounding of allocations.
+const RESERVE: u64 = 64 << 20;
+
+/// Most bytes of the matrix of distances that `transform` has on the device at a time.
+pub const DISTANCE_BYTES: u64 = 256 << 20;
+
+/// Bytes for `task` on points with these facts; `uploaded`: the points are copied to the device too.
+pub fn needed<T: Number>(facts: &Facts, task: Task, uploaded: bool) -> u64 {
+    let (n, d) = (facts.n as u64, facts.d as u64);
+    let size = size_of::<T>() as u64;
+    let points = if uploaded { n * d * size } else { 0 };
+    let weights = if facts.weights.is_some() { 8 * n } else { 0 };
+    let (Task::Fit { k } | Task::Predict { k }) = task;
+    let centroids = k as u64 * d * size;
+    let assign = Assigner::<T>::bytes(facts, k);
+    let state = match task {
+        // Two rounds' labels and the best ones; D of every row, for seeding or for empty clusters; old and new centroids,
+        // and the distances between them; the list of empty clusters.
+        Task::Fit { k } => {
+            let seeding = 8 * n + 4 * n;
+            4 * 3 * n + seeding + 2 * centroids + 16 * k as u64 + Sums::bytes::<T>(facts, k)
+        }
+        // Labels; the centroids; either sums or distances, the latter in parts.
+        Task::Predict { k } => {
+            let distances = DISTANCE_BYTES.min(8 * n * k as u64);
+            4 * n + centroids + Sums::bytes::<T>(facts, k).max(distances)
+        }
+    };
+    RESERVE + points + weights + assign + state
+}

@@ -1,0 +1,75 @@
+//! The CUDA engine: the kernels of kmeans-kernels, from the first copy to the last label on the GPU.
+//!
+//! [`driver`] launches and allocates, everything else is safe code over it. A [`job`] has the points; [`lloyd`] runs the
+//! rounds over [`assigner`], [`sums`], [`inertia`] and [`empty`]; [`seeding`] picks rows.
+
+mod assigner;
+pub(crate) mod driver;
+mod empty;
+mod inertia;
+mod job;
+mod lloyd;
+mod memory;
+mod on_device;
+mod seeding;
+mod sums;
+
+use std::sync::Arc;
+
+use kmeans_core::Scalar;
+
+use self::driver::{Gpu, Stored};
+use self::job::CudaJob;
+use crate::Error;
+use crate::device::DeviceInfo;
+use crate::engine::{Engine, Job, Task};
+use crate::points::Points;
+
+pub(crate) use self::driver::count;
+pub use self::on_device::{DevicePoints, FittedOnDevice};
+pub(crate) use self::on_device::{fit, predict};
+
+/// An element type that points on a GPU can have.
+pub(crate) trait Number: Scalar + Stored + Default {}
+
+impl<T: Scalar + Stored + Default> Number for T {}
+
+/// Runs on one GPU.
+pub(crate) struct CudaEngine {
+    gpu: Arc<Gpu>,
+}
+
+impl CudaEngine {
+    /// On the GPU with this index.
+    pub fn new(index: usize) -> Result<Self, Error> {
+        Ok(Self { gpu: Gpu::open(index)? })
+    }
+
+    /// For people, such as "cuda:0 (NVIDIA H200, hopper)".
+    fn describe(&self) -> String {
+        format!("cuda:{} ({}, {})", self.gpu.index, self.gpu.name, self.gpu.tier.name)
+    }
+}
+
+impl<T: Number> Engine<T> for CudaEngine {
+    fn name(&self) -> String {
+        self.describe()
+    }
+
+    fn load<'a>(&self, points: &'a Points<'_, T>, task: Task) -> Result<Box<dyn Job<T> + 'a>, Error> {
+        Ok(Box::new(CudaJob::load(self.gpu.stream()?, points, task)?))
+    }
+}
+
+/// What the GPU with this index is.
+pub(crate) fn info(index: usize) -> Result<DeviceInfo, Error> {
+    let gpu = Gpu::open(index)?;
+    Ok(DeviceInfo {
+        index,
+        name: gpu.name.clone(),
+        compute_capability: gpu.capability,
+        tier: gpu.tier.name,
+        memory: gpu.total_memory()?,
+        free_memory: gpu.free_memory()?,
+    })
+}

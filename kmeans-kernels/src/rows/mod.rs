@@ -1,0 +1,3 @@
+//! Rows picked out of the points, such as starting centroids ([`gather`]).
+
+pub mod gather;

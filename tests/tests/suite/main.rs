@@ -1,0 +1,23 @@
+//! The tests that need no process of their own, in one program: it links the engines once.
+//!
+//! They run on the device that `KMEANS_DEVICE` names, or where the library itself would: `KMEANS_DEVICE=cuda cargo test -p
+//! kmeans-tests` is the same suite on a GPU.
+
+mod agreement;
+mod agreement_directed;
+mod agreement_scales;
+mod cases_input;
+mod cases_result;
+mod control;
+mod errors;
+mod gpu;
+mod means;
+mod model;
+mod quality;
+mod reference_values;
+mod rungs;
+mod saved;
+mod starts;
+mod stops;
+mod threads;
+mod views;

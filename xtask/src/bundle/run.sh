@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Runs what `cargo xtask bundle` packed, on a machine with an NVIDIA GPU and without Rust.
+#
+#   bash run.sh test        every test on the GPU, once for each tier; fails without a GPU
+#   bash run.sh sanitize    compute-sanitizer's four tools over the tests, at small sizes
+#   bash run.sh ladder      time per kernel and rung
+#   bash run.sh all         all of these
+set -euo pipefail
+cd "$(dirname "$0")"
+export KMEANS_TEST_DATA="$PWD/data" KMEANS_REQUIRE_GPU=1
+
+tests() {
+    for tier in ${TIERS:-portable ampere hopper}; do
+        echo "== tier $tier"
+        # Threads of tests share the GPU; more than a few only wait for each other.
+        KMEANS_DEVICE=cuda KMEANS_CUDA_TIER=$tier bin/test-suite --test-threads=8
+    done
+    KMEANS_DEVICE=cuda bin/test-gpu_memory
+    bin/test-kmeans_host
+    # Packed with --cust.
+    if [ -x bin/test-cust ]; then bin/test-cust; fi
+}
+
+sanitize() {
+    # Everything the engine launches and every rung, at sizes that the tools can bear: they slow kernels a hundredfold.
+    local tests=(gpu::a_little_of_everything rungs::)
+    for tier in ${TIERS:-portable ampere hopper}; do
+        for tool in memcheck racecheck initcheck synccheck; do
+            echo "== $tool, tier $tier"
+            KMEANS_DEVICE=cuda KMEANS_CUDA_TIER=$tier compute-sanitizer --tool "$tool" --error-exitcode 9 \
+                bin/test-suite --test-threads=1 "${tests[@]}"
+        done
+    done
+}
+
+ladder() {
+    bin/ladder
+}
+
+case "${1:-}" in
+    test) tests ;;
+    sanitize) sanitize ;;
+    ladder) ladder ;;
+    all) tests && sanitize && ladder ;;
+    *) sed -n '2,8p' "$0" | sed 's/^# \{0,1\}//' && exit 2 ;;
+esac

@@ -1,0 +1,66 @@
+//! Machine code beside the PTX, for GPUs on which the driver's compiler is too slow.
+
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+use anyhow::{Context, Result};
+use kmeans_kernels::cubin::archive;
+use kmeans_kernels::ptx::modules;
+use sha2::{Digest, Sha256};
+
+use super::sources::hex;
+use super::{TIERS, output, ptxas};
+
+/// The archive's path below the root.
+const PATH: &str = "kmeans-kernels/cubin/sm_90.bin";
+
+/// Assembles every kernel for compute capability 9.0. Without an assembler the archive stays as it is.
+pub fn write(root: &Path) -> Result<()> {
+    let Some(assembler) = ptxas::find(root) else {
+        println!("no machine code made, since there is no ptxas here: {PATH} is out of date");
+        return Ok(());
+    };
+    let folder = env::temp_dir().join(format!("kmeans-cubin-{}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let (source, target) = (folder.join("module.ptx"), folder.join("module.cubin"));
+    let mut assembled = Vec::new();
+    for tier in TIERS {
+        let text = fs::read_to_string(tier.path(root))?;
+        // Only code for sm_90a may use Hopper's own instructions; all of it runs there.
+        for (name, module) in modules(&text).filter(|(name, _)| !name.starts_with('_')) {
+            fs::write(&source, module())?;
+            let mut command = Command::new(&assembler);
+            output(command.arg("-arch=sm_90a").arg("-o").arg(&target).arg(&source))
+                .with_context(|| format!("assembling {name}"))?;
+            assembled.push((name.to_string(), fs::read(&target)?));
+        }
+    }
+    fs::remove_dir_all(&folder)?;
+    let version = output(Command::new(&assembler).arg("--version"))?;
+    let version = version.lines().rfind(|line| line.starts_with("Build")).unwrap_or("?");
+    let data = archive(&format!("{}\n// ptxas: {version}", stamp(root)?), &assembled);
+    let path = root.join(PATH);
+    fs::create_dir_all(path.parent().context("a folder")?)?;
+    fs::write(&path, &data)?;
+    println!("machine code for sm_90a: {} kernels, {} KiB", assembled.len(), data.len() / 1024);
+    Ok(())
+}
+
+/// Returns a fault if the archive was made of other PTX than is there.
+pub fn check(root: &Path) -> Result<Option<String>> {
+    let data = fs::read(root.join(PATH)).with_context(|| format!("{PATH} is missing: run `cargo xtask ptx`"))?;
+    let current = data.starts_with(stamp(root)?.as_bytes());
+    println!("machine code for sm_90a: {}", if current { "made of this PTX" } else { "out of date" });
+    Ok((!current).then(|| format!("{PATH}: made of other PTX: run `cargo xtask ptx` where there is a ptxas")))
+}
+
+/// What the archive begins with.
+fn stamp(root: &Path) -> Result<String> {
+    let mut hash = Sha256::new();
+    for tier in TIERS {
+        hash.update(fs::read(tier.path(root))?);
+    }
+    let hash = hex(&hash.finalize());
+    Ok(format!("// kmeans-kernels for sm_90a. Made by `cargo xtask ptx`; do not edit.\n// ptx: sha256 {hash}"))
+}
