@@ -75,10 +75,10 @@ mod ctrl_c {
     /// Starts a fit that takes long, asks it to end after a while, and waits for that.
     fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
         let generated =
-            kmeans(folder).args(["generate", "-n300000", "-d4", "--blobs=0", "points.npy"]).status().unwrap();
+            kmeans(folder).args(["generate", "-n2000000", "-d4", "--blobs=0", "points.npy"]).status().unwrap();
         assert!(generated.success());
         let mut command = kmeans(folder);
-        command.args(["fit", "points.npy", "-q"]).args(arguments);
+        command.args(["fit", "points.npy", "-q", "--device=cpu", "--threads=1"]).args(arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         sleep(Duration::from_secs(2));
         assert_eq!(child.try_wait().unwrap(), None, "it ended by itself: make the job larger");
@@ -93,15 +93,15 @@ mod ctrl_c {
     #[test]
     fn ends_a_fit_with_the_best_result_so_far() {
         let folder = TempDir::new().unwrap();
-        let args = ["-k300", "--until-repeat", "--max-iter=1000000", "--init=first", "--json", "-o", "out"];
+        let args = ["-k500", "--until-repeat", "--max-iter=1000000", "--init=first", "--json", "-o", "out"];
         let output = interrupted(folder.path(), &args);
         assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
         let summary = String::from_utf8(output.stdout).unwrap();
         assert!(summary.contains("\"interrupted\": true"), "{summary}");
         let labels = fs::read_to_string(folder.path().join("out.membership")).unwrap();
-        assert_eq!(labels.lines().count(), 300_000);
+        assert_eq!(labels.lines().count(), 2_000_000);
         let centroids = fs::read_to_string(folder.path().join("out.cluster_centres")).unwrap();
-        assert_eq!(centroids.lines().count(), 300);
+        assert_eq!(centroids.lines().count(), 500);
         assert_eq!(names(folder.path()).len(), 3);
     }
 
