@@ -8,15 +8,12 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use crate::ptx::compile::Compiler;
-use crate::ptx::sources::hash_of;
+use crate::ptx::sources::{collect, hash_of};
 
 const CRATE: &str = "kmeans-trace";
 const MODULE: &str = "kmeans-trace/wasm/kmeans_trace.wasm";
 /// What the module was made by and from: a module has no comments.
 const NOTE: &str = "kmeans-trace/wasm/made_from.txt";
-/// The modules of kmeans-core that the page runs.
-const CORE: [&str; 9] = ["distance", "exact", "fixed", "lib", "reference", "rng", "scalar", "seeding", "settings"];
-const TRACE: [&str; 3] = ["lib", "page", "run"];
 const FLAGS: [&str; 4] = [
     "-Clinker=wasm-ld-19",
     // A panic is a trap: no messages, and so no names of folders of the machine that built it.
@@ -63,11 +60,13 @@ fn note(compiler: &str, sources: &str) -> String {
     )
 }
 
+/// The hash of what the page runs: all of kmeans-core but the launch contract, and kmeans-trace.
 fn sources(root: &Path) -> Result<String> {
-    let files = |folder: &str, names: &[&str]| -> Vec<PathBuf> {
-        names.iter().map(|name| PathBuf::from(folder).join(name).with_extension("rs")).collect()
-    };
-    hash_of(root, [files("kmeans-core/src", &CORE), files("kmeans-trace/src", &TRACE)].concat())
+    let mut files = Vec::new();
+    collect(root, Path::new("kmeans-core/src"), &mut files)?;
+    files.retain(|file| !file.starts_with("kmeans-core/src/launch") && !file.ends_with("launch.rs"));
+    collect(root, Path::new("kmeans-trace/src"), &mut files)?;
+    hash_of(root, files)
 }
 
 fn compile(compiler: &Compiler, root: &Path) -> Result<Vec<u8>> {
