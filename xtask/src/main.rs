@@ -2,6 +2,7 @@
 
 mod bundle;
 mod ptx;
+mod wasm;
 
 use std::path::Path;
 
@@ -23,6 +24,12 @@ enum Task {
     /// have it on PATH, or in a virtual environment `.venv` at the root (pip install nvidia-cuda-nvcc). Without one it
     /// says so, and fails only if `KMEANS_REQUIRE_PTXAS=1`.
     CheckPtx,
+    /// Compile the module of the page of `kmeans trace` to kmeans-trace/wasm.
+    ///
+    /// Needs what `ptx` needs, and the linker wasm-ld: Debian's package lld-19.
+    Wasm,
+    /// Check the committed module of the page: up to date with the sources, and the same when it is rebuilt.
+    CheckWasm,
     /// Build tests, benchmarks and examples into one folder, for a machine with a GPU and without Rust.
     ///
     /// Writes target/gpu-bundle: programs, the data they read, and `run.sh`, which says what it can do.
@@ -38,6 +45,8 @@ fn main() -> Result<()> {
     match Task::parse() {
         Task::Ptx => ptx::write(root),
         Task::CheckPtx => ptx::check(root),
+        Task::Wasm => wasm::write(root),
+        Task::CheckWasm => wasm::check(root),
         Task::Bundle { cust } => bundle::write(root, cust),
     }
 }

@@ -13,8 +13,10 @@ use super::{Tier, output};
 pub struct Compiler {
     /// `rustc --version` and its LLVM's version.
     pub version: String,
-    cargo: PathBuf,
-    rustc: PathBuf,
+    /// Its cargo.
+    pub cargo: PathBuf,
+    /// The compiler itself.
+    pub rustc: PathBuf,
 }
 
 /// The compiler's flags for a tier.

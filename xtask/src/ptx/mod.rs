@@ -1,10 +1,10 @@
 //! The committed PTX: making it and checking it.
 
-mod compile;
+pub mod compile;
 mod cubin;
 mod expected;
 mod ptxas;
-mod sources;
+pub mod sources;
 mod text;
 
 use std::fs;
@@ -17,7 +17,7 @@ use kmeans_core::launch::{AMPERE_KERNELS, HOPPER_KERNELS, KERNELS, Kernel};
 use text::Module;
 
 /// A class of GPUs that kernels are compiled for.
-struct Tier {
+pub struct Tier {
     /// The file is `<name>.ptx`.
     name: &'static str,
     /// The lowest GPU that runs it.

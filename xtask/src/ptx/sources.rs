@@ -25,6 +25,11 @@ pub fn hash(root: &Path) -> Result<String> {
     let mut files: Vec<PathBuf> =
         CORE.iter().map(|m| PathBuf::from("kmeans-core/src").join(m).with_extension("rs")).collect();
     collect(root, Path::new("kmeans-kernels/src"), &mut files)?;
+    hash_of(root, files)
+}
+
+/// The hash of the code in these files.
+pub fn hash_of(root: &Path, mut files: Vec<PathBuf>) -> Result<String> {
     files.sort();
     let mut hasher = Sha256::new();
     for file in files {
@@ -53,7 +58,7 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 const HOST_ONLY: [&str; 2] = ["src/ptx.rs", "src/cubin.rs"];
 
 /// All Rust files under `folder` that the GPU's compiler reads: neither the emulator nor what includes the PTX.
-fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+pub fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(root.join(folder)).with_context(|| format!("reading {}", folder.display()))? {
         let path = folder.join(entry?.file_name());
         if root.join(&path).is_dir() {

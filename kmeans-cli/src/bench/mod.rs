@@ -1,0 +1,6 @@
+//! The parts of `kmeans bench`.
+
+pub mod cases;
+pub mod chart;
+pub mod measure;
+pub mod table;

@@ -1,0 +1,60 @@
+//! Points from the file that the command line names.
+
+use kmeans_files::{ElementType, Options, Table};
+use kmeans_host::Element;
+
+use crate::args::Input;
+use crate::failure::Failure;
+use crate::watch::Watch;
+
+/// An element type that can be both clustered and stored.
+pub trait Real: Element + kmeans_files::Value {}
+
+impl<T: Element + kmeans_files::Value> Real for T {}
+
+impl Input {
+    /// How messages call it.
+    pub fn name(&self) -> String {
+        if self.is_stdin() { "standard input".into() } else { self.input.display().to_string() }
+    }
+
+    /// Whether it is the standard input.
+    pub fn is_stdin(&self) -> bool {
+        self.input.as_os_str() == "-"
+    }
+
+    /// Reads the points.
+    pub fn read(&self, watch: &Watch) -> Result<Table, Failure> {
+        self.read_as(watch, self.element, None)
+    }
+
+    /// Reads the points in this type, and in the columns of these names if the file has them and the command line chooses none.
+    pub fn read_as(
+        &self,
+        watch: &Watch,
+        element: Option<ElementType>,
+        prefer: Option<Vec<String>>,
+    ) -> Result<Table, Failure> {
+        watch.say(format!("reading {}", self.name()));
+        let options = Options {
+            format: self.format.map(Into::into),
+            element,
+            columns: self.columns.clone(),
+            prefer,
+            index: self.index(),
+            header: self.header.into(),
+            delimiter: self.delimiter,
+            map: !self.no_map,
+        };
+        let table = kmeans_files::read(&self.input, &options)?;
+        for remark in &table.remarks {
+            notice(&format!("{}: {remark}", self.name()));
+        }
+        Ok(table)
+    }
+}
+
+/// Tells something that is no error on standard error.
+pub fn notice(text: &str) {
+    eprintln!("notice: {text}");
+}
