@@ -7,8 +7,10 @@
 //! Arrays are row-major. n counts points (64 bits, up to 3·10¹⁰: 2³¹ blocks of 16 rows), k clusters and d columns
 //! (32 bits, below 2³¹).
 
+mod stream;
 mod table;
 
+pub use stream::*;
 pub use table::*;
 
 /// Most blocks of a grid, in x and y.
@@ -61,6 +63,8 @@ pub enum Type {
     U64,
     /// `i64`.
     I64,
+    /// `f16`, whatever the points are.
+    F16,
     /// `f32`.
     F32,
     /// `f64`.

@@ -1,5 +1,9 @@
 //! The kernels, one by one, and the grids they take.
 
+use super::stream::{
+    ASSIGN_HALVES, ASSIGN_LENGTHS, ASSIGN_SETTLE, ASSIGN_STREAM_64, ASSIGN_STREAM_64_ROUNDED, ASSIGN_STREAM_128,
+    ASSIGN_STREAM_128_ROUNDED, ASSIGN_STREAM_LONG, ASSIGN_STREAM_LONG_ROUNDED, ASSIGN_TILES,
+};
 use super::{
     Argument, CONSTANT_BYTES, Geometry, Kernel, SHARED_BYTES, Type, at_most, input, kernel, output, sharing_blocks,
     value, window_bytes,
@@ -12,24 +16,24 @@ pub const SINGLE_TYPES: &[&str] = &["f32", "f16", "bf16"];
 /// Those that tensor cores multiply as they are.
 pub const HALF_TYPES: &[&str] = &["f16", "bf16"];
 
-const POINTS: Argument = input("points", Type::T, "[n, d]");
+pub(super) const POINTS: Argument = input("points", Type::T, "[n, d]");
 const COLUMNS: Argument = input("columns", Type::T, "[d, n]");
-const CENTROIDS: Argument = input("centroids", Type::T, "[k, d]");
+pub(super) const CENTROIDS: Argument = input("centroids", Type::T, "[k, d]");
 const LABELS_IN: Argument = input("labels", Type::U32, "[n]");
-const LABELS_OUT: Argument = output("labels", Type::U32, "[n]");
+pub(super) const LABELS_OUT: Argument = output("labels", Type::U32, "[n]");
 const DISTANCES_IN: Argument = input("distances", Type::F64, "[rows, k]");
 const DISTANCES_OUT: Argument = output("distances", Type::F64, "[rows, k]");
 const SUMS_OUT: Argument = output("sums", Type::U64, "[k, d, words]");
 const COUNTS_OUT: Argument = output("counts", Type::U64, "[k]");
 const PIXELS: Argument = input("pixels", Type::U8, "[n, 3]");
 const COLOURS: Argument = input("centroids", Type::F32, "[k, 3]");
-const N: Argument = value("n", Type::U64);
-const K: Argument = value("k", Type::U32);
-const D: Argument = value("d", Type::U32);
+pub(super) const N: Argument = value("n", Type::U64);
+pub(super) const K: Argument = value("k", Type::U32);
+pub(super) const D: Argument = value("d", Type::U32);
 /// The first row of a chunk.
 const FIRST: Argument = value("first", Type::U64);
 /// Rows of a chunk.
-const ROWS: Argument = value("rows", Type::U64);
+pub(super) const ROWS: Argument = value("rows", Type::U64);
 /// The unit of a sum: see [`crate::fixed::FixedPoint`].
 const EXPONENT: Argument = value("exponent", Type::I32);
 /// Words of a sum: 1 narrow, 2 wide, else limbs.
@@ -447,7 +451,19 @@ pub const fn pixel_sums(n: u64, k: u32) -> Geometry {
 pub const AMPERE_KERNELS: &[Kernel] = &[ASSIGN_MMA];
 
 /// The kernels of tier `hopper`, compute capability 9.0.
-pub const HOPPER_KERNELS: &[Kernel] = &[ASSIGN_WGMMA];
+pub const HOPPER_KERNELS: &[Kernel] = &[
+    ASSIGN_WGMMA,
+    ASSIGN_LENGTHS,
+    ASSIGN_HALVES,
+    ASSIGN_TILES,
+    ASSIGN_STREAM_64,
+    ASSIGN_STREAM_128,
+    ASSIGN_STREAM_LONG,
+    ASSIGN_STREAM_64_ROUNDED,
+    ASSIGN_STREAM_128_ROUNDED,
+    ASSIGN_STREAM_LONG_ROUNDED,
+    ASSIGN_SETTLE,
+];
 
 /// The kernels of tier `portable`, which every GPU runs.
 pub const KERNELS: &[Kernel] = &[
