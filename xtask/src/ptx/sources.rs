@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
 /// The modules of kmeans-core that kernels use.
-const CORE: [&str; 6] = ["exact", "fixed", "launch", "launch/table", "rng", "scalar"];
+const CORE: [&str; 7] = ["exact", "fixed", "launch", "launch/stream", "launch/table", "rng", "scalar"];
 
 /// The hash of all sources that kernels are compiled from. Comments and tests do not count, since they change nothing.
 pub fn hash(root: &Path) -> Result<String> {
