@@ -156,21 +156,6 @@ impl Barriers<'_> {
             t.meet(Meeting::Barrier { address, parity }, place);
         });
     }
-
-    /// Whether the phase of this parity is over, in which case it counts as waited for.
-    #[track_caller]
-    pub fn is_over(self, index: u32, parity: u32) -> bool {
-        let place = Location::caller();
-        Thread::with_current(|t| {
-            let address = self.touch(index, Action::Add, t, place);
-            let barriers = t.block.barriers.borrow();
-            let told = barriers.passed(address, parity);
-            if let Some(told) = told {
-                t.block.order.learn(t.index as usize, told);
-            }
-            told.is_some()
-        })
-    }
 }
 
 /// Lets copies, and after the block's next barrier all threads, see the barriers that this thread has set up.

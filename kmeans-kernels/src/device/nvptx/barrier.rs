@@ -69,18 +69,6 @@ impl Barriers<'_> {
                 in(reg32) self.address(index), in(reg32) parity, options(nostack));
         }
     }
-
-    /// Whether the phase of this parity is over, in which case it counts as waited for.
-    #[inline(always)]
-    pub fn is_over(self, index: u32, parity: u32) -> bool {
-        let over: u32;
-        // SAFETY: as for `arrive`.
-        unsafe {
-            asm!("{{ .reg .pred over; mbarrier.test_wait.parity.shared::cta.b64 over, [{}], {}; selp.u32 {}, 1, 0, over; }}",
-                in(reg32) self.address(index), in(reg32) parity, out(reg32) over, options(nostack));
-        }
-        over != 0
-    }
 }
 
 /// Lets copies, and after the block's next barrier all threads, see the barriers that this thread has set up.
