@@ -9,10 +9,12 @@
 
 mod empty;
 mod seeding;
+mod stream;
 mod table;
 
 pub use empty::*;
 pub use seeding::*;
+pub use stream::*;
 pub use table::*;
 
 /// Most blocks of a grid, in x and y.
@@ -65,6 +67,8 @@ pub enum Type {
     U64,
     /// `i64`.
     I64,
+    /// `f16`, whatever the points are.
+    F16,
     /// `f32`.
     F32,
     /// `f64`.

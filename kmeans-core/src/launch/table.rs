@@ -1,5 +1,9 @@
 //! The kernels, one by one, and the grids they take.
 
+use super::stream::{
+    ASSIGN_HALVES, ASSIGN_LENGTHS, ASSIGN_SETTLE, ASSIGN_STREAM_64, ASSIGN_STREAM_64_ROUNDED, ASSIGN_STREAM_128,
+    ASSIGN_STREAM_128_ROUNDED, ASSIGN_STREAM_LONG, ASSIGN_STREAM_LONG_ROUNDED, ASSIGN_TILES,
+};
 use super::{
     Argument, CONSTANT_BYTES, EMPTY_FARTHEST, EMPTY_LIST, EMPTY_MASK, EMPTY_MOVE, Geometry, Kernel, MAX_GRID,
     PARALLEL_COUNT, PARALLEL_MERGE, PARALLEL_OFFSETS, PARALLEL_WRITE, SEED_AMOUNTS, SEED_CHOOSE, SEED_DRAW,
@@ -16,7 +20,7 @@ pub const HALF_TYPES: &[&str] = &["f16", "bf16"];
 
 pub(super) const POINTS: Argument = input("points", Type::T, "[n, d]");
 const COLUMNS: Argument = input("columns", Type::T, "[d, n]");
-const CENTROIDS: Argument = input("centroids", Type::T, "[k, d]");
+pub(super) const CENTROIDS: Argument = input("centroids", Type::T, "[k, d]");
 pub(super) const LABELS_IN: Argument = input("labels", Type::U32, "[n]");
 pub(super) const LABELS_OUT: Argument = output("labels", Type::U32, "[n]");
 const DISTANCES_IN: Argument = input("distances", Type::F64, "[rows, k]");
@@ -32,7 +36,7 @@ pub(super) const D: Argument = value("d", Type::U32);
 /// The first row of a chunk.
 const FIRST: Argument = value("first", Type::U64);
 /// Rows of a chunk.
-const ROWS: Argument = value("rows", Type::U64);
+pub(super) const ROWS: Argument = value("rows", Type::U64);
 /// The unit of a sum: see [`crate::fixed::FixedPoint`].
 const EXPONENT: Argument = value("exponent", Type::I32);
 /// Words of a sum: 1 narrow, 2 wide, else limbs.
@@ -681,7 +685,19 @@ pub const fn pixel_sums(n: u64, k: u32) -> Geometry {
 pub const AMPERE_KERNELS: &[Kernel] = &[ASSIGN_MMA];
 
 /// The kernels of tier `hopper`, compute capability 9.0.
-pub const HOPPER_KERNELS: &[Kernel] = &[ASSIGN_WGMMA];
+pub const HOPPER_KERNELS: &[Kernel] = &[
+    ASSIGN_WGMMA,
+    ASSIGN_LENGTHS,
+    ASSIGN_HALVES,
+    ASSIGN_TILES,
+    ASSIGN_STREAM_64,
+    ASSIGN_STREAM_128,
+    ASSIGN_STREAM_LONG,
+    ASSIGN_STREAM_64_ROUNDED,
+    ASSIGN_STREAM_128_ROUNDED,
+    ASSIGN_STREAM_LONG_ROUNDED,
+    ASSIGN_SETTLE,
+];
 
 /// The kernels of tier `portable`, which every GPU runs.
 pub const KERNELS: &[Kernel] = &[

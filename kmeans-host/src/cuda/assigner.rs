@@ -1,20 +1,60 @@
 //! Labels: which kernel finds them.
 
-use std::marker::PhantomData;
-
-use kmeans_core::launch::{self, Kernel};
+use kmeans_core::launch;
 
 use super::Number;
 use super::driver::{Arg, Array, read, write};
 use super::job::Data;
+use super::stream::{self, Streaming, can_stream};
 use crate::Error;
 use crate::points::Facts;
 
-/// How the labels of a set of points are found.
+/// How the labels of a set of points are found. What depends on the points alone is kept from call to call.
 pub struct Assigner<T> {
-    /// The squared norms of the points, where tensor cores multiply.
+    /// The squared norms of the points, for Ampere's tensor cores.
     norms: Option<Norms>,
-    _points: PhantomData<T>,
+    /// For Hopper's.
+    streaming: Option<Streaming<T>>,
+}
+
+/// Which kernels find labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    /// Hopper's tensor cores.
+    Stream,
+    /// Ampere's tensor cores.
+    Tiles,
+    /// Rows of few columns in registers.
+    Narrow,
+    /// Multiplications in `f32`, settled by D.
+    Filtered,
+    /// D in tiles of shared memory.
+    Shared,
+    /// D, a thread per row.
+    Direct,
+}
+
+/// Fewer multiplications per row than this are not worth laying centroids out in tiles.
+const STREAM_FROM: u64 = 512;
+/// Fewer multiplications per row than this are not worth tiles in shared memory.
+const TILES_FROM: u64 = 256;
+
+/// The fastest method for points of type `T` and k clusters, measured on an H200 (docs/kernels.md).
+fn method<T: Number>(tier: &str, facts: &Facts, k: usize, aligned: bool) -> Method {
+    let work = k as u64 * facts.d as u64;
+    let single = launch::SINGLE_TYPES.contains(&T::STORED);
+    if single && facts.d <= launch::NARROW_COLUMNS as usize {
+        return Method::Narrow;
+    }
+    match tier {
+        "hopper" if aligned && work >= STREAM_FROM && can_stream::<T>(facts, k) => Method::Stream,
+        "hopper" | "ampere" if aligned && work >= TILES_FROM && launch::HALF_TYPES.contains(&T::STORED) => {
+            Method::Tiles
+        }
+        _ if work < TILES_FROM => Method::Direct,
+        _ if single => Method::Filtered,
+        _ => Method::Shared,
+    }
 }
 
 /// Squared norms of the rows of a matrix, and the bits of the largest.
@@ -34,67 +74,91 @@ impl Norms {
     }
 }
 
-/// Whether tensor cores multiply values of this type as they are.
-fn is_half<T: Number>() -> bool {
-    launch::HALF_TYPES.contains(&T::NAME)
-}
-
 impl<T: Number> Assigner<T> {
-    /// Bytes on the device for points with these facts and k clusters.
+    /// Bytes on the device for points with these facts and k clusters, on any tier.
     pub fn bytes(facts: &Facts, k: usize) -> u64 {
-        if is_half::<T>() { 4 * (facts.n as u64 + k as u64 + 2) } else { 0 }
+        let norms = 4 * (facts.n as u64 + k as u64 + 2);
+        if can_stream::<T>(facts, k) { stream::bytes::<T>(facts, k).max(norms) } else { norms }
     }
 
-    /// Prepares what depends on the points alone.
-    pub fn new(data: &Data<'_, T>) -> Result<Self, Error> {
-        let tensor = is_half::<T>() && data.stream.gpu().tier.name != "portable" && data.points.is_aligned();
-        let norms = if tensor && data.facts.n > 0 { Some(Norms::of(data, data.points.arg(), data.n())?) } else { None };
-        Ok(Self { norms, _points: PhantomData })
+    /// For points that nothing is known of yet.
+    pub fn new() -> Self {
+        Self { norms: None, streaming: None }
     }
 
     /// The label of every point for `centroids`, `[k, d]`.
     pub fn assign(
-        &self,
+        &mut self,
         data: &Data<'_, T>,
         centroids: &Array<T>,
         k: usize,
         labels: &mut Array<u32>,
     ) -> Result<(), Error> {
-        let (n, d, size) = (data.n(), data.d(), Data::<T>::SIZE);
-        let sizes = [Arg::U64(n), Arg::U32(k as u32), Arg::U32(d)];
-        if let Some(norms) = &self.norms {
-            let c_norms = Norms::of(data, read(centroids), k as u64)?;
-            let [n_, k_, d_] = sizes;
-            let arguments = [
-                data.points.arg(),
-                read(centroids),
-                read(&norms.norms),
-                read(&c_norms.norms),
-                read(&c_norms.largest),
-                write(labels),
-                n_,
-                k_,
-                d_,
-            ];
-            return match data.stream.gpu().tier.name {
-                "hopper" => data.launch(&launch::ASSIGN_WGMMA, launch::assign_wgmma(n), &arguments),
-                _ => data.launch(&launch::ASSIGN_MMA, launch::assign_mma(n), &arguments),
-            };
-        }
-        let mut run = |kernel: &Kernel, geometry| {
-            let [n_, k_, d_] = sizes;
-            data.launch(kernel, geometry, &[data.points.arg(), read(centroids), write(labels), n_, k_, d_])
+        let (n, d) = (data.n(), data.d());
+        let (kernel, geometry) = match method::<T>(data.stream.gpu().tier.name, data.facts, k, data.points.is_aligned())
+        {
+            Method::Stream => {
+                let streaming = match &mut self.streaming {
+                    Some(streaming) => streaming,
+                    none => none.insert(Streaming::new(data)?),
+                };
+                return streaming.assign(data, centroids, k, labels);
+            }
+            Method::Tiles => return self.assign_tiles(data, centroids, k, labels),
+            Method::Narrow => (&launch::ASSIGN_NARROW, launch::assign_narrow(n, k as u32, d)),
+            Method::Filtered => (&launch::ASSIGN_FILTERED, launch::assign_filtered(n)),
+            Method::Shared => (&launch::ASSIGN_TILED, launch::assign_tiled(n, Data::<T>::SIZE)),
+            Method::Direct => (&launch::ASSIGN_DIRECT, launch::ASSIGN_DIRECT.thread_each(n)),
         };
-        let single = launch::SINGLE_TYPES.contains(&T::NAME);
-        // A tile of 16 or 64 rows and centroids pays once there are enough multiplications to share its loads.
-        if single && d <= launch::NARROW_COLUMNS {
-            run(&launch::ASSIGN_NARROW, launch::assign_narrow(n, k as u32, d))
-        } else if (k as u64) * (d as u64) < 256 {
-            run(&launch::ASSIGN_DIRECT, launch::ASSIGN_DIRECT.thread_each(n))
-        } else if single {
-            run(&launch::ASSIGN_FILTERED, launch::assign_filtered(n))
-        } else {
-            run(&launch::ASSIGN_TILED, launch::assign_tiled(n, size))
-        }
+        let sizes = [Arg::U64(n), Arg::U32(k as u32), Arg::U32(d)];
+        let [n, k, d] = sizes;
+        data.launch(kernel, geometry, &[data.points.arg(), read(centroids), write(labels), n, k, d])
+    }
+
+    /// The same by Ampere's tensor cores.
+    fn assign_tiles(
+        &mut self,
+        data: &Data<'_, T>,
+        centroids: &Array<T>,
+        k: usize,
+        labels: &mut Array<u32>,
+    ) -> Result<(), Error> {
+        let norms = match &self.norms {
+            Some(norms) => norms,
+            None => self.norms.insert(Norms::of(data, data.points.arg(), data.n())?),
+        };
+        let c_norms = Norms::of(data, read(centroids), k as u64)?;
+        let arguments = [
+            data.points.arg(),
+            read(centroids),
+            read(&norms.norms),
+            read(&c_norms.norms),
+            read(&c_norms.largest),
+            write(labels),
+            Arg::U64(data.n()),
+            Arg::U32(k as u32),
+            Arg::U32(data.d()),
+        ];
+        data.launch(&launch::ASSIGN_MMA, launch::assign_mma(data.n()), &arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{bf16, f16};
+
+    #[test]
+    fn each_tier_has_a_method_for_everything() {
+        let facts = |d| Facts::new((1000, d), None).unwrap();
+        assert_eq!(method::<f32>("hopper", &facts(128), 1024, true), Method::Stream);
+        assert_eq!(method::<bf16>("hopper", &facts(128), 1024, true), Method::Stream);
+        assert_eq!(method::<f16>("ampere", &facts(128), 1024, true), Method::Tiles);
+        assert_eq!(method::<f16>("ampere", &facts(128), 1024, false), Method::Filtered);
+        assert_eq!(method::<f32>("portable", &facts(75), 80, true), Method::Filtered);
+        assert_eq!(method::<f32>("hopper", &facts(3), 8, true), Method::Narrow);
+        assert_eq!(method::<f32>("hopper", &facts(70_000), 8, true), Method::Filtered);
+        assert_eq!(method::<f64>("hopper", &facts(128), 1024, true), Method::Shared);
+        assert_eq!(method::<f64>("portable", &facts(3), 8, true), Method::Direct);
     }
 }

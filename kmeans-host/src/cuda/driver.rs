@@ -53,6 +53,8 @@ pub struct Gpu {
     pub name: String,
     /// Its compute capability.
     pub capability: (i32, i32),
+    /// Multiprocessors.
+    pub multiprocessors: u32,
     /// The best class of kernels it may use.
     pub tier: Tier,
     context: Arc<CudaContext>,
@@ -114,10 +116,12 @@ impl Gpu {
         // SAFETY: an array is only used on the stream it was made on (`Stream`), so no other synchronisation is needed.
         unsafe { context.disable_event_tracking() };
         let capability = context.compute_capability()?;
+        let count = context.attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         Ok(Self {
             index,
             name: context.name()?,
             capability,
+            multiprocessors: count.max(1) as u32,
             tier: best_tier(capability, std::env::var(TIER_VARIABLE).ok().as_deref()),
             context,
             kernels: Mutex::new(HashMap::new()),
@@ -228,6 +232,14 @@ pub struct Array<E> {
     address: u64,
 }
 
+impl<E: Stored> Array<E> {
+    /// What lies before `at`, to read, and the rest, to write or add to.
+    pub fn split(&mut self, at: usize) -> (Arg<'_>, Arg<'_>) {
+        let array = &*self;
+        (Arg::In(span(array, 0..at)), Arg::Out(span(array, at..array.len())))
+    }
+}
+
 impl<E> Array<E> {
     /// Values.
     pub fn len(&self) -> usize {
@@ -259,8 +271,7 @@ pub enum Arg<'a> {
     I32(i32),
     /// A number of 64 bits.
     U64(u64),
-    /// An `f32`. No kernel of a fit takes one.
-    #[cfg(feature = "kernels")]
+    /// An `f32`.
     F32(f32),
 }
 
@@ -350,9 +361,14 @@ pub fn write_as<E: Stored>(array: &mut Array<u64>, words: Range<usize>) -> Arg<'
     Arg::Out(Span { element: E::STORED, ..span(array, words) })
 }
 
-/// Words of `array` to read.
-pub fn read_words(array: &Array<u64>, words: Range<usize>) -> Arg<'_> {
-    Arg::In(span(array, words))
+/// Part of the array to read.
+pub fn read_part<E: Stored>(array: &Array<E>, range: Range<usize>) -> Arg<'_> {
+    Arg::In(span(array, range))
+}
+
+/// Part of the array to write or add to.
+pub fn write_part<E: Stored>(array: &mut Array<E>, range: Range<usize>) -> Arg<'_> {
+    Arg::Out(span(array, range))
 }
 
 impl Stream {
@@ -613,7 +629,6 @@ impl Arg<'_> {
             Self::U32(v) => (&raw const *v).cast(),
             Self::I32(v) => (&raw const *v).cast(),
             Self::U64(v) => (&raw const *v).cast(),
-            #[cfg(feature = "kernels")]
             Self::F32(v) => (&raw const *v).cast(),
         };
         pointer.cast_mut()
@@ -641,7 +656,6 @@ fn check_arguments(kernel: &Kernel, element: &'static str, geometry: Geometry, a
             (Kind::Value(of), Arg::U32(_)) => of == Type::U32,
             (Kind::Value(of), Arg::I32(_)) => of == Type::I32,
             (Kind::Value(of), Arg::U64(_)) => of == Type::U64,
-            #[cfg(feature = "kernels")]
             (Kind::Value(of), Arg::F32(_)) => of == Type::F32,
             _ => false,
         };
@@ -653,6 +667,10 @@ fn check_arguments(kernel: &Kernel, element: &'static str, geometry: Geometry, a
         }
         // A size that is not an argument is not known here.
         let size = |part: &str| {
+            let rounded_up = part.strip_prefix('⌈').and_then(|part| part.strip_suffix('⌉')?.split_once('/'));
+            if let Some((size, unit)) = rounded_up {
+                return value(size).unwrap_or(1).div_ceil(unit.parse().unwrap_or(1));
+            }
             part.parse()
                 .ok()
                 .or_else(|| value(part))
@@ -669,6 +687,7 @@ fn type_name(of: Type, element: &'static str) -> &'static str {
     match of {
         Type::T => element,
         Type::U8 => "u8",
+        Type::F16 => "f16",
         Type::U32 => "u32",
         Type::I32 => "i32",
         Type::U64 => "u64",

@@ -142,13 +142,12 @@ impl<'a, T: Number> CudaJob<'a, T> {
         stream.require(memory::needed::<T>(facts, task, true))?;
         let mut array = stream.array(facts.n * facts.d)?;
         copy_points(&stream, points, &mut array)?;
-        Self::new(Data::new(stream, facts, Place::Own(array))?)
+        Ok(Self::new(Data::new(stream, facts, Place::Own(array))?))
     }
 
     /// For points that are on the device.
-    pub fn new(data: Data<'a, T>) -> Result<Self, Error> {
-        let assigner = Assigner::new(&data)?;
-        Ok(Self { data, assigner, labels: None, kept: None })
+    pub fn new(data: Data<'a, T>) -> Self {
+        Self { data, assigner: Assigner::new(), labels: None, kept: None }
     }
 
     /// The labels put aside, else the last ones, on the device.
@@ -215,13 +214,13 @@ impl<T: Number> Job<T> for CudaJob<'_, T> {
     }
 
     fn parallel(&mut self, k: usize, random: &Random, observe: OnSeeding<'_>) -> Result<Vec<usize>, Error> {
-        seeding::parallel(&self.data, &self.assigner, k, random, observe)
+        seeding::parallel(&self.data, &mut self.assigner, k, random, observe)
     }
 
     fn lloyd(&mut self, start: Array2<T>, settings: &Settings, observe: OnIteration<'_>) -> Result<Outcome<T>, Error> {
         // The labels of a start before this one need not stay.
         self.labels = None;
-        let (outcome, labels) = lloyd::lloyd(&self.data, &self.assigner, start, settings, observe)?;
+        let (outcome, labels) = lloyd::lloyd(&self.data, &mut self.assigner, start, settings, observe)?;
         self.labels = Some(labels);
         Ok(outcome)
     }

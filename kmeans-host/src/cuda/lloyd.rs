@@ -9,7 +9,7 @@ use ndarray::Array2;
 
 use super::Number;
 use super::assigner::Assigner;
-use super::driver::{Arg, Array, read, read_words, write, write_as};
+use super::driver::{Arg, Array, read, read_part, write, write_as};
 use super::empty::Empty;
 use super::inertia::{Inertia, mean_variance, start_range};
 use super::job::{Data, upload_matrix};
@@ -32,7 +32,7 @@ const MOVE_BELOW: u64 = 8;
 /// What a fit carries from round to round.
 struct State<'a, 'p, T> {
     data: &'a Data<'p, T>,
-    assigner: &'a Assigner<T>,
+    assigner: &'a mut Assigner<T>,
     k: usize,
     labels: Array<u32>,
     /// The labels of the round before.
@@ -57,7 +57,7 @@ struct State<'a, 'p, T> {
 /// [`kmeans_core::reference::lloyd`] on the device: the outcome and its labels.
 pub fn lloyd<T: Number>(
     data: &Data<'_, T>,
-    assigner: &Assigner<T>,
+    assigner: &mut Assigner<T>,
     start: Array2<T>,
     settings: &Settings,
     observe: OnIteration<'_>,
@@ -136,7 +136,7 @@ pub fn lloyd<T: Number>(
 }
 
 impl<'a, 'p, T: Number> State<'a, 'p, T> {
-    fn new(data: &'a Data<'p, T>, assigner: &'a Assigner<T>, start: &Array2<T>) -> Result<Self, Error> {
+    fn new(data: &'a Data<'p, T>, assigner: &'a mut Assigner<T>, start: &Array2<T>) -> Result<Self, Error> {
         let stream = &data.stream;
         let k = start.nrows();
         let sums = Sums::new(data, k)?;
@@ -189,7 +189,7 @@ impl<'a, 'p, T: Number> State<'a, 'p, T> {
         let count = write_as::<u64>(&mut self.record, CHANGED..CHANGED + 1);
         let arguments = [read(&self.before), read(&self.labels), write(&mut self.changed), count, Arg::U64(n)];
         data.launch(&launch::CHANGED_ROWS, launch::changed_rows(n), &arguments)?;
-        let count = read_words(&self.record, CHANGED..CHANGED + 1);
+        let count = read_part(&self.record, CHANGED..CHANGED + 1);
         self.sums.move_rows(data, (&self.before, &self.labels), &self.changed, count)
     }
 

@@ -1,7 +1,7 @@
 //! The CUDA engine: the kernels of kmeans-kernels, from the first copy to the last label on the GPU.
 //!
 //! [`driver`] launches and allocates, everything else is safe code over it. A [`job`] has the points; [`lloyd`] runs the
-//! rounds over [`assigner`], [`sums`], [`inertia`] and [`empty`]; [`seeding`] picks rows.
+//! rounds over [`assigner`] (and on Hopper [`stream`]), [`sums`], [`inertia`] and [`empty`]; [`seeding`] picks rows.
 
 mod assigner;
 pub(crate) mod driver;
@@ -12,6 +12,7 @@ mod lloyd;
 mod memory;
 mod on_device;
 mod seeding;
+mod stream;
 mod sums;
 
 use std::sync::Arc;

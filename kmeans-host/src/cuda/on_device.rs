@@ -312,7 +312,7 @@ pub(crate) fn fit<T: Element + Number>(
     let facts = opened.facts_to_fit(weights)?;
     let Opened { stream, span, .. } = opened;
     stream.require(memory::needed::<T>(&facts, Task::Fit { k: settings.k() }, false))?;
-    let mut job = CudaJob::new(Data::new(stream.clone(), &facts, Place::Theirs(span))?)?;
+    let mut job = CudaJob::new(Data::new(stream.clone(), &facts, Place::Theirs(span))?);
     let outcome = settings.fit_job(&mut job, &facts)?;
     let labels = job.take_labels().expect("a fit leaves labels").into_slice();
     stream.synchronize()?;
@@ -330,7 +330,7 @@ pub(crate) fn predict<T: Number>(
     let facts = opened.facts_to_label(None)?;
     let Opened { stream, span, .. } = opened;
     stream.require(memory::needed::<T>(&facts, Task::Predict { k: centroids.nrows() }, false))?;
-    let mut job = CudaJob::new(Data::new(stream.clone(), &facts, Place::Theirs(span))?)?;
+    let mut job = CudaJob::new(Data::new(stream.clone(), &facts, Place::Theirs(span))?);
     job.assign(centroids)?;
     let labels = job.take_labels().expect("an assignment leaves labels").into_slice();
     stream.synchronize()?;

@@ -200,7 +200,7 @@ fn greedy<T: Number>(
 /// [`seeding::parallel`].
 pub fn parallel<T: Number>(
     data: &Data<'_, T>,
-    assigner: &Assigner<T>,
+    assigner: &mut Assigner<T>,
     k: usize,
     random: &Random,
     observe: OnSeeding<'_>,

@@ -8,17 +8,30 @@
 //! | [`filtered`] | the same for any number of columns, on tiles of 64 by 64 |
 //! | [`mma`] | the same on tensor cores, for 16-bit points, with copies that run ahead (tier ampere) |
 //! | [`wgmma`] | four warps multiply together, straight from shared memory (tier hopper) |
+//! | [`stream`] | rows stay, tiles stream past them; scores are looked through while the next products are under way; also `f32` |
+//! | [`stream_long`] | the same for more than 128 columns, slice by slice |
 //!
-//! [`norms`] prepares what `mma` and `wgmma` need of the points and the centroids.
+//! [`norms`] prepares what `mma` and `wgmma` need of the points and the centroids; [`halves`] and [`tiles`] what the streams
+//! need, whose open rows [`settle`] decides. `leading` finds candidates among scores, `bound` says how sure that is.
 //!
 //! Every label is the lowest one with the least D, bit for bit as the reference has it.
 
+mod bound;
 pub mod direct;
 pub mod filtered;
+pub mod halves;
+mod leading;
 pub mod mma;
 pub mod narrow;
 pub mod norms;
 mod score;
+pub mod settle;
+pub mod stream;
+pub mod stream_long;
 pub mod tiled;
+pub mod tiles;
 mod two;
 pub mod wgmma;
+
+/// No label.
+const NO_LABEL: u32 = u32::MAX;

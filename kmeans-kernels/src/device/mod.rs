@@ -8,11 +8,11 @@
 //! |---|---|---|---|
 //! | [`thread_index`], [`block_size`] | position in the block, threads per block | each thread | blocks of more than one dimension; sizes that are not a multiple of 32 |
 //! | [`block_index`], [`block_row`], [`grid_size`], [`grid_rows`] | position in the grid (x, y), blocks in x and y | each thread | grids of three dimensions |
-//! | [`sync_block`] | waits for the block; memory written before it is seen after it | every thread of the block, from the same place in the code, none having returned | named and partial barriers |
+//! | [`sync_block`] | waits for the block; memory written before it is seen after it | every thread of the block, from the same place in the code, none having returned | masks |
 //! | [`sync_warp`] | the same for 32 threads | all 32 lanes, from the same place | masks |
 //! | [`shuffle_xor`], [`shuffle_down`] | reads another lane's value; orders no memory | all 32 lanes | masks, widths below 32 |
 //! | [`ballot`] | one bit per lane | all 32 lanes | masks |
-//! | [`In`], [`Out`] | arrays in global memory, 64-bit indices | each thread owns what it writes until the kernel ends, or until a barrier within its block | unaligned and vector access |
+//! | [`In`], [`Out`] | arrays in global memory, 64-bit indices | each thread owns what it writes until the kernel ends, or until a barrier within its block | unaligned access |
 //! | [`Out::add`], [`Out::fetch_add`], [`Out::raise`] | atomic addition, wrapping, and maximum, in no order | any thread of the grid | ordering other accesses by an atomic |
 //! | [`Shared`], [`SharedMemory`] | arrays in the block's shared memory, 32-bit indices | each thread owns what it writes until the next barrier | static shared memory: all of it is sized at launch |
 //! | [`Scratch`] | words of a thread's own, indexed at run time | each thread | |
@@ -20,6 +20,10 @@
 //! | [`Shared::copy_async`], [`commit_copies`], [`wait_copies`] | 16 bytes from global to shared memory without waiting (tier ampere) | each thread waits for its own; a barrier shows them to others | other sizes |
 //! | [`multiply_tiles`] | a product of tiles on tensor cores (tier ampere): see [`Half`] | all 32 lanes | other shapes, other types |
 //! | [`Swizzled`], [`fence_tiles`], [`multiply_group`] | a product of tiles in shared memory on tensor cores (tier hopper) | all 128 threads of four warps that begin at a multiple of four | other shapes; products under way while the threads go on |
+//! | [`Barriers`], [`publish_barriers`] | barriers in shared memory for some of the threads, and for copies (tier hopper) | threads arrive and wait one by one; phases alternate | barriers of other blocks |
+//! | [`Shared::copy_bulk`] | many bytes from global to shared memory without waiting, which arrive at a barrier (tier hopper) | one thread begins it; who waits for the barrier sees it | tensor maps, other blocks of a cluster |
+//! | [`begin_product`] and its like, [`commit_products`], [`wait_products`] | products of 64 rows by 128 that are under way while the threads go on (tier hopper): see [`Wide`] | all 128 threads of four warps; the sums belong to the hardware until they are waited for | other shapes |
+//! | [`warp_index`] | the warp in its block, known to be the same for its lanes | all 32 lanes | |
 //! | [`Constants`] | the 64 KiB that are read through the constant cache, filled by the host | each thread reads; fast where a warp reads one address | writing |
 //!
 //! A barrier must stand where every thread of the block passes: not in a branch, not in a loop that threads leave at
@@ -39,23 +43,27 @@ mod scratch;
 mod swizzled;
 
 pub use scratch::{Scratch, ScratchMemory, ScratchWords};
-pub use swizzled::Swizzled;
+pub use swizzled::{Narrow, Swizzled};
 
 #[cfg(not(target_arch = "nvptx64"))]
-use emulated::primitives::half_to_single;
+pub use emulated::barrier::{Barriers, publish_barriers};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulated::primitives::{
-    Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, commit_copies, fence_tiles,
-    grid_rows, grid_size, multiply_add, multiply_group, multiply_tiles, shuffle_down, shuffle_xor, sync_block,
-    sync_warp, thread_index, wait_copies,
+    Constants, In, Out, Shared, SharedMemory, at_least, ballot, block_index, block_row, block_size, commit_copies,
+    fence_tiles, grid_rows, grid_size, half_to_single, multiply_add, multiply_group, multiply_tiles, shuffle_down,
+    shuffle_xor, single_to_half, square_root, sync_block, sync_warp, thread_index, wait_copies, warp_index,
+};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use emulated::wide::{
+    begin_first_product, begin_narrow_product, begin_product, commit_products, wait_earlier_products, wait_products,
 };
 #[cfg(target_arch = "nvptx64")]
-use nvptx::half_to_single;
-#[cfg(target_arch = "nvptx64")]
 pub use nvptx::{
-    Constants, In, Out, Shared, SharedMemory, ballot, block_index, block_row, block_size, commit_copies, fence_tiles,
-    grid_rows, grid_size, multiply_add, multiply_group, multiply_tiles, shuffle_down, shuffle_xor, sync_block,
-    sync_warp, thread_index, wait_copies,
+    Barriers, Constants, In, Out, Shared, SharedMemory, at_least, ballot, begin_first_product, begin_narrow_product,
+    begin_product, block_index, block_row, block_size, commit_copies, commit_products, fence_tiles, grid_rows,
+    grid_size, half_to_single, multiply_add, multiply_group, multiply_tiles, publish_barriers, shuffle_down,
+    shuffle_xor, single_to_half, square_root, sync_block, sync_warp, thread_index, wait_copies, wait_earlier_products,
+    wait_products, warp_index,
 };
 
 /// Lanes of a warp.
@@ -176,14 +184,33 @@ impl Number for bf16 {
 pub trait Half: Number {
     /// Whether it is bf16, else f16.
     const IS_BF16: bool;
+
+    /// The nearest value.
+    fn nearest(value: f32) -> Self;
 }
+
+/// A thread's share of the products of 64 rows with 128: for each 8 of the 128, the C of [`Half`].
+pub type Wide = [[f32; 4]; 16];
 
 impl Half for f16 {
     const IS_BF16: bool = false;
+
+    #[inline(always)]
+    fn nearest(value: f32) -> Self {
+        single_to_half(value)
+    }
 }
 
 impl Half for bf16 {
     const IS_BF16: bool = true;
+
+    #[inline(always)]
+    fn nearest(value: f32) -> Self {
+        let bits = value.to_bits();
+        // To nearest, ties to even; what is no number stays so, as do infinities.
+        let rounded = bits + 0x7fff + (bits >> 16 & 1);
+        Self::from_bits((if value.is_finite() { rounded } else { bits } >> 16) as u16)
+    }
 }
 
 /// Declares the GPU entry points of a kernel's body: `body(arguments); name: (types), ...`.

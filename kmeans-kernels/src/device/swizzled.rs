@@ -1,6 +1,6 @@
 //! Tiles in the layout that four warps' tensor cores read from shared memory.
 
-use super::{Half, In, Shared, SharedMemory};
+use super::{Barriers, Half, In, Shared, SharedMemory};
 
 /// A tile of rows of 64 elements, 128 bytes, in shared memory with the 128-byte swizzle.
 ///
@@ -36,7 +36,7 @@ impl<T: Half> Swizzled<'_, T> {
 
     /// Where piece `piece` of row `row` lies, in elements.
     #[inline(always)]
-    fn place(row: u32, piece: u32) -> u32 {
+    pub fn place(row: u32, piece: u32) -> u32 {
         row * Self::ROW + (piece ^ (row % 8)) * Self::PIECE
     }
 
@@ -54,11 +54,84 @@ impl<T: Half> Swizzled<'_, T> {
         self.tile.copy_async(Self::place(row, piece), source, from);
     }
 
+    /// Writes a piece of zeros.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub fn clear(self, row: u32, piece: u32) {
+        self.tile.clear16(Self::place(row, piece));
+    }
+
+    /// Begins to copy `rows` rows, laid out as they are here, from element `from` of `source` to row `row` on; they arrive
+    /// at a barrier.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub fn copy_bulk(self, row: u32, rows: u32, source: In<T>, from: u64, barriers: Barriers, index: u32) {
+        self.tile.copy_bulk(row * Self::ROW, source, from, rows * Self::ROW, barriers, index);
+    }
+
     /// What names the 64 rows from `row` on, a multiple of 8, to the tensor cores: the address in units of 16 bytes, 1,024
     /// bytes from one group of 8 rows to the next, and the swizzle.
     #[inline(always)]
     pub fn descriptor(self, row: u32) -> u64 {
         let address = self.tile.address() + row * Self::ROW * T::SIZE;
         ((address & 0x3_ffff) >> 4) as u64 | 1 << 16 | (1024 >> 4) << 32 | 1 << 62
+    }
+}
+
+/// A tile of rows of 16 elements, 32 bytes, in shared memory with no swizzle.
+///
+/// Groups of 8 rows lie one after the other, 256 bytes each: first the first 8 elements of each row, then the others.
+#[derive(Clone, Copy)]
+pub struct Narrow<'a, T> {
+    tile: Shared<'a, T>,
+}
+
+impl<T: Half> Narrow<'_, T> {
+    /// Elements of a row.
+    pub const ROW: u32 = 16;
+
+    /// The next `rows` rows, a multiple of 8, of a block's shared memory.
+    #[inline(always)]
+    pub fn new(shared: &mut SharedMemory, rows: u32) -> Self {
+        Self { tile: shared.array(rows * Self::ROW) }
+    }
+
+    /// Where an element lies.
+    #[inline(always)]
+    pub fn place(row: u32, column: u32) -> u32 {
+        row / 8 * (8 * Self::ROW) + column / 8 * 64 + row % 8 * 8 + column % 8
+    }
+
+    /// Writes an element.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub fn set(self, row: u32, column: u32, value: T) {
+        self.tile.set(Self::place(row, column), value);
+    }
+
+    /// As [`Swizzled::copy_bulk`].
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub fn copy_bulk(self, row: u32, rows: u32, source: In<T>, from: u64, barriers: Barriers, index: u32) {
+        self.tile.copy_bulk(row * Self::ROW, source, from, rows * Self::ROW, barriers, index);
+    }
+
+    /// What names the rows from `row` on, a multiple of 8, to the tensor cores.
+    #[inline(always)]
+    pub fn descriptor(self, row: u32) -> u64 {
+        self.first_eight(row) | (256 >> 4) << 32
+    }
+
+    /// What names the 8 rows from `row` on, again and again, to the tensor cores.
+    #[inline(always)]
+    pub fn repeated(self, row: u32) -> u64 {
+        self.first_eight(row)
+    }
+
+    /// The address in units of 16 bytes, and 128 bytes from the first 8 columns to the others.
+    #[inline(always)]
+    fn first_eight(self, row: u32) -> u64 {
+        let address = self.tile.address() + row * Self::ROW * T::SIZE;
+        ((address & 0x3_ffff) >> 4) as u64 | (128 >> 4) << 16
     }
 }

@@ -37,6 +37,47 @@ pub(crate) fn between<T: Number>(points: In<T>, x: u64, centroids: In<T>, c: u64
     sum
 }
 
+/// The same, reading 16 bytes at a time where rows allow it. Both matrices begin at multiples of 16 bytes.
+#[inline(always)]
+pub(crate) fn between_rows<T: Number>(points: In<T>, x: u64, centroids: In<T>, c: u64, d: u32) -> f64 {
+    let each = 16 / T::SIZE;
+    if !d.is_multiple_of(each) {
+        return between(points, x, centroids, c, d);
+    }
+    let mut sum = 0.0;
+    let mut column = 0;
+    // Several at a time are on their way.
+    while column + 4 * each <= d {
+        let load = |matrix: In<T>, start: u64| [0, 1, 2, 3].map(|i| matrix.get16(start + (column + i * each) as u64));
+        let (xs, cs) = (load(points, x), load(centroids, c));
+        for j in 0..4 {
+            for i in 0..each {
+                sum = add_square(sum, element::<T>(xs[j], i), element::<T>(cs[j], i));
+            }
+        }
+        column += 4 * each;
+    }
+    while column < d {
+        let (xs, cs) = (points.get16(x + column as u64), centroids.get16(c + column as u64));
+        for i in 0..each {
+            sum = add_square(sum, element::<T>(xs, i), element::<T>(cs, i));
+        }
+        column += each;
+    }
+    sum
+}
+
+/// Element `i` of 16 bytes.
+#[inline(always)]
+pub(crate) fn element<T: Number>(words: [u32; 4], i: u32) -> T {
+    let i = i as usize;
+    T::from_raw(match T::SIZE {
+        2 => (words[i / 2] >> (16 * (i % 2))) as u16 as u64,
+        4 => words[i] as u64,
+        _ => (words[i * 2 + 1] as u64) << 32 | words[i * 2] as u64,
+    })
+}
+
 /// One step of D.
 #[inline(always)]
 pub(crate) fn add_square<T: Number>(sum: f64, x: T, c: T) -> f64 {

@@ -78,6 +78,44 @@ impl<T: Element + Stored + Default> Case<T> {
         }
     }
 
+    /// Labels from tensor cores, on the tiers that have them.
+    fn tensor(&self) {
+        let (n, d, k) = self.shape;
+        let tier = Gpu::open(0).unwrap().tier.name;
+        if !launch::HALF_TYPES.contains(&T::STORED) || tier == "portable" {
+            return;
+        }
+        let norms = |matrix: &Array<T>, rows: u64| {
+            let mut norms = self.stream.array::<f32>(rows as usize).unwrap();
+            let mut largest = self.stream.zeros::<u32>(1).unwrap();
+            let arguments = [read(matrix), write(&mut norms), write(&mut largest), Arg::U64(rows), Arg::U32(d)];
+            self.launch(&launch::NORMS, launch::NORMS.thread_each(rows), &arguments);
+            (norms, largest)
+        };
+        let (x_norms, _) = norms(&self.points, n);
+        let (c_norms, largest) = norms(&self.centroids, k as u64);
+        let mut rungs = vec![(&launch::ASSIGN_MMA, launch::assign_mma(n))];
+        if tier == "hopper" {
+            rungs.push((&launch::ASSIGN_WGMMA, launch::assign_wgmma(n)));
+        }
+        for (kernel, geometry) in rungs {
+            let mut labels = self.stream.upload(&vec![u32::MAX; n as usize]).unwrap();
+            let arguments = [
+                read(&self.points),
+                read(&self.centroids),
+                read(&x_norms),
+                read(&c_norms),
+                read(&largest),
+                write(&mut labels),
+                Arg::U64(n),
+                Arg::U32(k),
+                Arg::U32(d),
+            ];
+            self.launch(kernel, geometry, &arguments);
+            self.assert_labels(kernel, &labels);
+        }
+    }
+
     /// Labels through a matrix of distances, in two chunks of rows.
     fn unfused(&self) {
         let (n, d, k) = self.shape;
@@ -267,6 +305,7 @@ fn every_rung_gives_the_bits_of_the_reference() {
             for kind in [Kind::Uniform, Kind::Grid, Kind::Wide] {
                 let case = Case::<T>::new(kind, shape);
                 case.fused();
+                case.tensor();
                 case.unfused();
                 case.transposed();
                 case.sums();

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Tier, output};
+use super::{Tier, expected, output};
 
 /// A compiler that can build `core` for the GPU.
 pub struct Compiler {
@@ -29,6 +29,20 @@ pub fn flags(tier: &Tier) -> Vec<String> {
         "-Zmir-enable-passes=-JumpThreading".into(),
         "-Cllvm-args=-unroll-threshold=4000".into(),
     ]
+}
+
+/// The PTX with each kernel's threads per block, which rustc cannot be told: an assembler that does not know them may give a
+/// thread so many registers that no block fits.
+fn with_threads(mut text: String, tier: &Tier) -> String {
+    for kernel in tier.kernels {
+        for name in expected::entries(kernel) {
+            let start = text.find(&format!(".visible .entry {name}("));
+            if let Some(body) = start.and_then(|start| Some(start + text[start..].find("\n{")? + 1)) {
+                text.insert_str(body, &format!(".maxntid {}, 1, 1\n", kernel.block));
+            }
+        }
+    }
+    text
 }
 
 impl Compiler {
@@ -70,7 +84,7 @@ impl Compiler {
         let text = fs::read_to_string(&ptx).with_context(|| format!("reading {}", ptx.display()))?;
         // The crate has no other way to name where it was built.
         ensure!(!text.contains(&*root.to_string_lossy()), "the PTX names a folder of this machine");
-        Ok(text)
+        Ok(with_threads(text, tier))
     }
 
     fn cargo(&self, root: &Path, tier: &Tier, target: &Path, before: &[&str], after: &[&str]) -> Result<()> {

@@ -26,6 +26,15 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("assign_filtered",               [2, 0, 96, 4, 0, 0]), // four rows: 16 lanes of three numbers; to settle, label and D
     ("assign_mma",                    [2, 0, 42, 2, 16, 0]), // two halves: 4 lanes of three numbers; to settle, label and D
     ("assign_wgmma",                  [2, 0, 42, 2, 0, 4]), // 64 columns, 16 at a time
+    ("assign_lengths",                [0, 0, 10, 0, 0, 0]), // 32 lanes of a sum
+    ("assign_halves",                 [0, 0, 20, 0, 0, 0]), // 32 lanes of two sums
+    ("assign_stream_64",              [1, 3,  2, 3, 0, 10]), // a step for starts, four for columns, two halves; halves told in three places
+    ("assign_stream_128",             [1, 3,  2, 3, 0, 18]), // eight for columns
+    ("assign_stream_64_rounded",      [1, 3,  2, 3, 0, 10]),
+    ("assign_stream_128_rounded",     [1, 3,  2, 3, 0, 18]),
+    ("assign_stream_long",            [1, 3, 57, 3, 0, 16]), // slices begun in four places; rows concluded in three, from 4 lanes
+    ("assign_stream_long_rounded",    [1, 3, 57, 3, 0, 16]),
+    ("assign_settle",                 [6, 0, 48, 0, 0, 0]), // two places for blocks, two for warps, one for lanes that share a row
     ("sum_per_block_narrow",          [3, 0,  0, 0, 0, 0]), // after clearing, adding, flushing
     ("sum_per_block_wide",            [3, 0,  0, 0, 0, 0]),
     ("sum_sorted_narrow",             [1, 0,  0, 0, 0, 0]),
@@ -87,7 +96,7 @@ pub fn differences(module: &Module, kernels: &[Kernel]) -> Vec<String> {
 }
 
 /// The entry points of a kernel.
-fn entries(kernel: &Kernel) -> Vec<String> {
+pub fn entries(kernel: &Kernel) -> Vec<String> {
     if kernel.types.is_empty() {
         return vec![kernel.name.into()];
     }
@@ -101,6 +110,6 @@ fn parameter(kind: Kind) -> &'static str {
         Kind::Value(Type::U32 | Type::I32) => ".u32",
         Kind::Value(Type::F32) => ".f32",
         Kind::Value(Type::F64) => ".f64",
-        Kind::Value(Type::U8 | Type::T) => "a type that no kernel takes by value",
+        Kind::Value(Type::U8 | Type::F16 | Type::T) => "a type that no kernel takes by value",
     }
 }

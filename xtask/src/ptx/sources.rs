@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
 /// The modules of kmeans-core that kernels use.
-const CORE: [&str; 10] = [
+const CORE: [&str; 11] = [
     "amounts",
     "exact",
     "exact/streamed",
@@ -15,6 +15,7 @@ const CORE: [&str; 10] = [
     "launch",
     "launch/empty",
     "launch/seeding",
+    "launch/stream",
     "launch/table",
     "rng",
     "scalar",

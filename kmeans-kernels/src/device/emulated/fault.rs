@@ -68,6 +68,15 @@ pub enum FaultKind {
         /// Whether the other belongs to another block.
         other_block: bool,
     },
+    /// It waits at a barrier in shared memory for what never comes.
+    Starved {
+        /// The barrier, in shared memory.
+        address: u64,
+        /// Arrivals that its phase lacks.
+        arrivals: u32,
+        /// Bytes that its phase lacks.
+        bytes: i64,
+    },
     /// It waits for others of its block or warp that cannot come.
     Stuck {
         /// What it waits at.
@@ -104,6 +113,10 @@ impl fmt::Display for FaultKind {
                     "unfenced: tensor cores read byte {address} of `shared memory`, which thread {writer} wrote"
                 )?;
                 f.write_str(" with no fence after")
+            }
+            Self::Starved { address, arrivals, bytes } => {
+                write!(f, "starved: the barrier at byte {address} of `shared memory` lacks {arrivals} arrivals")?;
+                write!(f, " and {bytes} bytes")
             }
             Self::Race { memory, address, now, before, other, other_block } => {
                 let whose = if *other_block { " of another block" } else { "" };

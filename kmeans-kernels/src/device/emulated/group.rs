@@ -1,7 +1,7 @@
 //! Products of tiles in shared memory by four warps, as Hopper's `wgmma` computes them.
 //!
 //! The tiles are named by descriptors, which are read here as the hardware reads them: the start address, the bytes from
-//! one group of 8 rows to the next, and the swizzle. Only the 128-byte swizzle is modelled: bits 4 to 6 of an address are
+//! one group of 8 rows to the next, and the swizzle. Only none and the 128-byte swizzle are modelled: bits 4 to 6 of an address are
 //! exchanged with their exclusive or with bits 7 to 9. The tiles must have been fenced by whoever wrote them.
 
 use super::super::WARP;
@@ -30,8 +30,8 @@ const DEPTH: usize = 16;
 
 /// Adds A·Bᵀ to the sums of the four warps from thread `first` on.
 pub(super) fn multiply(operands: GroupOperands, block: &Block, first: usize, random: &Random) -> Result<(), FaultKind> {
-    let a = read(operands.a, operands.decode, block, first)?;
-    let b = read(operands.b, operands.decode, block, first)?;
+    let a = read(operands.a, (SIDE, SIDE), operands.decode, block, first)?;
+    let b = read(operands.b, (SIDE, SIDE), operands.decode, block, first)?;
     let mut sums = block.sums.borrow_mut();
     for row in 0..SIDE {
         for column in 0..SIDE {
@@ -47,22 +47,39 @@ pub(super) fn multiply(operands: GroupOperands, block: &Block, first: usize, ran
     Ok(())
 }
 
-/// The tile that a descriptor names, row by row.
-fn read(descriptor: u64, decode: fn(u16) -> f32, block: &Block, first: usize) -> Result<Vec<f64>, FaultKind> {
-    assert_eq!(descriptor >> 62, 1, "only the 128-byte swizzle is modelled");
+/// The tile of so many rows and columns that a descriptor names, row by row, as thread `reader` sees it.
+pub(super) fn read(
+    descriptor: u64,
+    (rows, columns): (usize, usize),
+    decode: fn(u16) -> f32,
+    block: &Block,
+    reader: usize,
+) -> Result<Vec<f64>, FaultKind> {
+    let is_swizzled = match descriptor >> 62 {
+        0 => false,
+        1 => true,
+        _ => panic!("of the swizzles, only the one of 128 bytes is modelled"),
+    };
     let field = |shift: u32| ((descriptor >> shift) & 0x3fff) << 4;
-    let (start, stride) = (field(0), field(32));
-    if !start.is_multiple_of(1024) {
-        return Err(FaultKind::Misaligned { memory: "shared memory", address: start, size: 1024 });
+    let (start, across, down) = (field(0), field(16), field(32));
+    let alignment = if is_swizzled { 1024 } else { 128 };
+    if !start.is_multiple_of(alignment) {
+        return Err(FaultKind::Misaligned { memory: "shared memory", address: start, size: alignment as u32 });
     }
     let shared = block.shared;
-    let access = Access::new(block.clock.now.get(), block.warp_intervals[first / WARP as usize].get(), first as u32);
-    let mut tile = Vec::with_capacity(SIDE * SIDE);
-    for row in 0..SIDE as u64 {
-        for column in 0..SIDE as u64 {
-            let linear = start + row / 8 * stride + row % 8 * 128 + column * 2;
-            let address = linear ^ ((linear >> 7) & 7) << 4;
-            shared.check(address, 2, u64::MAX, Action::Read, access)?;
+    let interval = block.warp_intervals[reader / WARP as usize].get();
+    let access = Access::new(block.clock.now.get(), interval, reader as u32, block.order.epoch(reader));
+    let known = block.order.known(reader);
+    let mut tile = Vec::with_capacity(rows * columns);
+    for row in 0..rows as u64 {
+        for column in 0..columns as u64 {
+            let address = if is_swizzled {
+                let linear = start + row / 8 * down + row % 8 * 128 + column * 2;
+                linear ^ ((linear >> 7) & 7) << 4
+            } else {
+                start + row / 8 * down + column / 8 * across + row % 8 * 16 + column % 8 * 2
+            };
+            shared.check(address, 2, u64::MAX, Action::Read, access, &known)?;
             if let Some(writer) = shared.unfenced(address, 2, &block.fenced) {
                 return Err(FaultKind::Unfenced { address, writer });
             }

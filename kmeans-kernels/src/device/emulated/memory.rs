@@ -41,15 +41,17 @@ pub(super) struct Access {
     warp_interval: u16,
     thread: u16,
     atomic: bool,
+    /// The thread's epoch: see `order`.
+    epoch: u32,
 }
 
 impl Access {
-    pub(super) fn new(interval: u32, warp_interval: u16, thread: u32) -> Self {
-        Self { interval, warp_interval, thread: thread as u16, atomic: false }
+    pub(super) fn new(interval: u32, warp_interval: u16, thread: u32, epoch: u32) -> Self {
+        Self { interval, warp_interval, thread: thread as u16, atomic: false, epoch }
     }
 
-    /// Whether nothing orders the two, given where the current block's intervals begin.
-    fn unordered(self, earlier: Access, block: u32) -> bool {
+    /// Whether nothing orders the two, given where the current block's intervals begin, and what this thread knows.
+    fn unordered(self, earlier: Access, block: u32, known: &[u32]) -> bool {
         if self.atomic && earlier.atomic {
             return false;
         }
@@ -60,6 +62,7 @@ impl Access {
         self.thread != earlier.thread
             && self.interval == earlier.interval
             && !(same_warp && self.warp_interval != earlier.warp_interval)
+            && known.get(earlier.thread as usize).is_none_or(|&epoch| epoch < earlier.epoch)
     }
 }
 
@@ -157,6 +160,17 @@ impl Memory {
         }
     }
 
+    /// Writes what a copy that began earlier brings; it needs no fence.
+    pub(super) fn land(&self, address: u64, words: &[u64], interval: u32) {
+        for (i, &word) in words.iter().enumerate() {
+            self.store(address + i as u64 * 8, 8, word);
+        }
+        for shadow in &mut self.shadows.borrow_mut()[self.granules(address, words.len() as u32 * 8)] {
+            shadow.written = interval;
+            shadow.write = 0;
+        }
+    }
+
     /// Forgets what was written.
     pub(super) fn clear(&self) {
         self.shadows.borrow_mut().fill(Shadow::default());
@@ -169,7 +183,15 @@ impl Memory {
     }
 
     /// Checks and records one access of `size` bytes to an array that ends at `end`.
-    pub(super) fn check(&self, address: u64, size: u32, end: u64, action: Action, by: Access) -> Result<(), FaultKind> {
+    pub(super) fn check(
+        &self,
+        address: u64,
+        size: u32,
+        end: u64,
+        action: Action,
+        by: Access,
+        known: &[u32],
+    ) -> Result<(), FaultKind> {
         let end = end.min(self.len() as u64);
         if address.saturating_add(size as u64) > end {
             return Err(FaultKind::OutOfBounds { memory: self.name, address, end });
@@ -189,7 +211,8 @@ impl Memory {
             if action != Action::Write && shadow.written < oldest_write {
                 return Err(FaultKind::Unwritten { memory: self.name, address });
             }
-            let race = |before: &Pair| before.0.into_iter().find(|&a| a.interval >= oldest && by.unordered(a, block));
+            let race =
+                |before: &Pair| before.0.into_iter().find(|&a| a.interval >= oldest && by.unordered(a, block, known));
             let before = race(&shadow.writes).map(|a| (true, a));
             let before =
                 before.or_else(|| if action == Action::Read { None } else { race(&shadow.reads).map(|a| (false, a)) });

@@ -9,6 +9,7 @@
 //! - a data race: two threads reach the same bytes, one of them writes, not both by atomics, and no barrier lies between
 //!   (between blocks nothing but the end of the kernel separates accesses),
 //! - a product of tiles whose bytes were written without the fence that tensor cores need,
+//! - a barrier in shared memory that lacks arrivals or bytes for ever,
 //! - a barrier, shuffle or vote that some thread does not reach, or reaches at another place in the code.
 //!
 //! ```
@@ -37,19 +38,25 @@
 //! | `thread` | the running thread: where it is, how it pauses |
 //! | `matrix` | products of a warp's tiles, with a tensor core's rounding |
 //! | `group` | products of tiles in shared memory by four warps, descriptors and swizzle included |
+//! | `wide` | such products that are under way while the threads go on |
+//! | `barrier` | barriers in shared memory, and copies of whole tiles that arrive there |
+//! | `order` | what threads know of each other by way of those barriers |
 //! | `primitives` | the functions and types that kernels see |
 //! | `fault` | what can go wrong, and how it reads |
 //!
 //! Not modelled: time, caches, the order of memory within one barrier interval other than by the order of threads,
 //! grid-wide barriers.
 
+pub(super) mod barrier;
 mod fault;
 mod group;
 mod matrix;
 mod memory;
+mod order;
 pub(super) mod primitives;
 mod schedule;
 mod thread;
+pub(super) mod wide;
 
 use std::cell::Cell;
 use std::marker::PhantomData;

@@ -7,7 +7,7 @@ use super::super::{Atomic, Element, Half, Unsigned, lane};
 use super::group::GroupOperands;
 use super::matrix::Operands;
 use super::memory::{Action, Memory};
-use super::thread::{Answer, Meeting, Thread};
+use super::thread::{Answer, Meeting, Place, Thread};
 
 /// The thread's position in its block.
 pub fn thread_index() -> u32 {
@@ -73,6 +73,26 @@ pub fn ballot(predicate: bool) -> u32 {
 /// a·b + c, rounded once.
 pub fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
     a.mul_add(b, c)
+}
+
+/// The warp of this thread in its block; all lanes take part.
+pub fn warp_index() -> u32 {
+    thread_index() / super::super::WARP
+}
+
+/// 1 where a ≥ b, else 0.
+pub fn at_least(a: f32, b: f32) -> f32 {
+    if a >= b { 1.0 } else { 0.0 }
+}
+
+/// The square root, rounded.
+pub fn square_root(value: f32) -> f32 {
+    value.sqrt()
+}
+
+/// The nearest `f16`.
+pub fn single_to_half(value: f32) -> half::f16 {
+    half::f16::from_f32(value)
 }
 
 /// The value of an `f16`.
@@ -163,8 +183,6 @@ impl View<'_> {
     }
 }
 
-type Place = &'static Location<'static>;
-
 /// An array that the kernel reads.
 #[derive(Clone, Copy)]
 pub struct In<'a, T>(View<'a>, PhantomData<T>);
@@ -172,6 +190,22 @@ pub struct In<'a, T>(View<'a>, PhantomData<T>);
 impl<'a, T: Element> In<'a, T> {
     pub(super) fn new(memory: &'a Memory) -> Self {
         Self(View { memory, start: 0, end: memory.len() as u64 }, PhantomData)
+    }
+
+    /// The memory it lies in, and the byte of element `index`.
+    pub(super) fn bytes(self, index: u64) -> (&'a Memory, u64) {
+        (self.0.memory, self.0.start.saturating_add(index.saturating_mul(T::SIZE as u64)))
+    }
+
+    /// The 16 bytes from element `index` on, a multiple of 16 bytes.
+    #[track_caller]
+    pub fn get16(self, index: u64) -> [u32; 4] {
+        let place = Location::caller();
+        let (memory, address) = self.bytes(index);
+        Thread::with_current(|t| {
+            t.check(memory, address, 16, self.0.end, Action::Read, place);
+            [0, 4, 8, 12].map(|further| memory.load(address + further, 4) as u32)
+        })
     }
 
     /// Element `index`.
@@ -315,10 +349,25 @@ impl<'a, T: Element> Shared<'a, T> {
     #[track_caller]
     pub fn copy_async(self, to: u32, source: In<T>, from: u64) {
         let place = Location::caller();
-        let end = self.start as u64 + self.len as u64 * T::SIZE as u64;
-        let to = self.start as u64 + to as u64 * T::SIZE as u64;
-        let from = source.0.start.saturating_add(from.saturating_mul(T::SIZE as u64));
-        Thread::with_current(|t| t.copy_async((source.0.memory, from), (to, end), place));
+        Thread::with_current(|t| t.copy_async(source.bytes(from), self.bytes(to), place));
+    }
+
+    /// The byte of element `index`, and where the array ends.
+    pub(super) fn bytes(self, index: u32) -> (u64, u64) {
+        let start = self.start as u64;
+        (start + index as u64 * T::SIZE as u64, start + self.len as u64 * T::SIZE as u64)
+    }
+
+    /// Writes 16 bytes of zeros from element `to` on, a multiple of 16 bytes.
+    #[track_caller]
+    pub fn clear16(self, to: u32) {
+        let place = Location::caller();
+        let (address, end) = self.bytes(to);
+        Thread::with_current(|t| {
+            t.check(t.block.shared, address, 16, end, Action::Write, place);
+            t.block.shared.store(address, 8, 0);
+            t.block.shared.store(address + 8, 8, 0);
+        });
     }
 
     /// Its address in shared memory.
@@ -329,6 +378,19 @@ impl<'a, T: Element> Shared<'a, T> {
     /// The same bytes as elements of another type.
     pub fn cast<U: Element>(self) -> Shared<'a, U> {
         Shared { start: self.start, len: self.len * T::SIZE / U::SIZE, lifetime: PhantomData }
+    }
+}
+
+impl Shared<'_, f32> {
+    /// Elements `index` to `index + 3`, a multiple of 16 bytes.
+    #[track_caller]
+    pub fn get4(self, index: u32) -> [f32; 4] {
+        let place = Location::caller();
+        let (address, end) = self.bytes(index);
+        Thread::with_current(|t| {
+            t.check(t.block.shared, address, 16, end, Action::Read, place);
+            [0, 4, 8, 12].map(|further| f32::from_bits(t.block.shared.load(address + further, 4) as u32))
+        })
     }
 }
 

@@ -13,7 +13,9 @@ use super::fault::{Fault, FaultKind};
 use super::group::{self, Sums};
 use super::matrix::{self, Operands};
 use super::memory::Memory;
+use super::order::Order;
 use super::thread::{Answer, Block, Meeting, Pause, Thread};
+use super::wide::{self, Products};
 use super::{Clock, Geometry};
 
 /// Bytes of stack per thread: plenty for a kernel, and enough for Rust's panic messages.
@@ -72,6 +74,10 @@ pub(super) fn run_grid(
             warp_intervals: vec![Cell::new(0); (threads / WARP) as usize],
             fenced: vec![Cell::new(0); threads as usize],
             sums: RefCell::new(vec![Sums::default(); threads as usize]),
+            barriers: RefCell::default(),
+            published: vec![Cell::new(0); threads as usize],
+            order: Order::new(threads as usize),
+            products: RefCell::new((0..threads).map(|_| Products::default()).collect()),
         };
         Running::new(&block, body, random).run().map_err(|(thread, kind, place)| Fault {
             kernel,
@@ -126,7 +132,17 @@ impl<'a> Running<'a> {
     /// Runs the block to its end.
     fn run(mut self) -> Result<(), FaultAt> {
         loop {
-            while !self.ready.is_empty() {
+            loop {
+                // Copies land at any time.
+                let flying = self.block.barriers.borrow().flying();
+                if flying > 0 && (self.ready.is_empty() || self.random.below(4) == 0) {
+                    self.block.barriers.borrow_mut().land(self.random.below(flying), self.block);
+                    self.wake();
+                    continue;
+                }
+                if self.ready.is_empty() {
+                    break;
+                }
                 let thread = self.ready.swap_remove(self.random.below(self.ready.len()));
                 self.step(thread)?;
             }
@@ -153,7 +169,33 @@ impl<'a> Running<'a> {
                 panic::resume_unwind(payload)
             }
         };
+        self.wake();
         self.meet(thread)
+    }
+
+    /// Lets threads go on that wait at barriers in shared memory of which a phase has ended.
+    fn wake(&mut self) {
+        let ended = self.block.barriers.borrow_mut().ended();
+        if ended.is_empty() {
+            return;
+        }
+        for thread in 0..self.states.len() {
+            if matches!(self.states[thread], State::Waiting(Meeting::Barrier { address, .. }, _) if ended.contains(&address))
+            {
+                self.pass_barrier(thread);
+            }
+        }
+    }
+
+    /// Lets a thread go on that waits at a barrier in shared memory, if the phase it waits for is over.
+    fn pass_barrier(&mut self, thread: usize) {
+        let State::Waiting(Meeting::Barrier { address, parity }, _) = self.states[thread] else { return };
+        let barriers = self.block.barriers.borrow();
+        if let Some(told) = barriers.passed(address, parity) {
+            self.block.order.learn(thread, told);
+            self.states[thread] = State::Ready([0; 4]);
+            self.ready.push(thread);
+        }
     }
 
     /// Completes the meeting that `thread` came to, if all are there and it is not the block's.
@@ -164,6 +206,10 @@ impl<'a> Running<'a> {
             State::Waiting(meeting, other) => meeting.name() == first.name() && other == place,
             _ => false,
         };
+        if matches!(first, Meeting::Barrier { .. }) {
+            self.pass_barrier(thread);
+            return Ok(());
+        }
         if matches!(first, Meeting::Block) || !self.states[members.clone()].iter().all(together) {
             return Ok(());
         }
@@ -175,7 +221,14 @@ impl<'a> Running<'a> {
             group::multiply(operands, self.block, members.start, self.random)
                 .map_err(|kind| (members.start as u32, kind, place))?;
         }
+        let begun = match first {
+            Meeting::Begin(operands) => wide::begin(operands, self.block, members.start, self.random),
+            Meeting::Products { pending } => wide::complete(pending, self.block, members.start, self.random),
+            _ => Ok(()),
+        };
+        begun.map_err(|kind| (members.start as u32, kind, place))?;
         if matches!(first, Meeting::Warp) {
+            self.block.order.share(members.clone());
             self.block.warp_intervals[thread / WARP as usize].update(|t| t + 1);
         }
         for (thread, answer) in members.zip(answers(&meetings, self.random)) {
@@ -197,6 +250,10 @@ impl<'a> Running<'a> {
         let first = stuck.or_else(|| self.states.iter().position(|s| waiting(s).is_some()));
         let first = first.expect("a thread that waits");
         let (meeting, place) = waiting(&self.states[first]).expect("it waits");
+        if let Meeting::Barrier { address, .. } = meeting {
+            let (arrivals, bytes) = self.block.barriers.borrow().missing(address);
+            return Err((first as u32, FaultKind::Starved { address, arrivals, bytes }, place));
+        }
         let members = meeting.members(first, self.states.len());
         let here = |state: &State| waiting(state).is_some_and(|(m, p)| m.name() == meeting.name() && p == place);
         let missing = members.clone().find(|&t| !here(&self.states[t]));
@@ -225,7 +282,7 @@ fn answers(meetings: &[Meeting], random: &Random) -> Vec<Answer> {
         },
         Meeting::Vote(_) => [votes, 0, 0, 0],
         Meeting::Multiply(_) => products[lane].map(f32::to_bits),
-        Meeting::Warp | Meeting::Block | Meeting::MultiplyGroup(_) => [0; 4],
+        _ => [0; 4],
     };
     meetings.iter().enumerate().map(answer).collect()
 }

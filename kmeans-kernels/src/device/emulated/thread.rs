@@ -10,11 +10,17 @@ use std::rc::Rc;
 use corosensei::Yielder;
 
 use super::super::WARP;
+use super::barrier::Traffic;
 use super::fault::FaultKind;
 use super::group::{GroupOperands, Sums};
 use super::matrix::Operands;
 use super::memory::{Access, Action, Memory};
+use super::order::Order;
+use super::wide::{Products, WideOperands};
 use super::{Clock, Geometry};
+
+/// A place in a kernel's code.
+pub(super) type Place = &'static Location<'static>;
 
 /// A block while it runs.
 pub(super) struct Block<'a> {
@@ -29,6 +35,14 @@ pub(super) struct Block<'a> {
     pub(super) fenced: Vec<Cell<u32>>,
     /// Per thread, its share of the sums of a product by four warps, while they meet.
     pub(super) sums: RefCell<Vec<Sums>>,
+    /// Barriers in shared memory, and what arrives there.
+    pub(super) barriers: RefCell<Traffic>,
+    /// Per thread, how many writes there had been when it last published barriers.
+    pub(super) published: Vec<Cell<u32>>,
+    /// What threads know of each other by way of those barriers.
+    pub(super) order: Order,
+    /// Per thread, its products under way.
+    pub(super) products: RefCell<Vec<Products>>,
 }
 
 /// Why a thread hands control back.
@@ -54,6 +68,12 @@ pub(super) enum Meeting {
     Multiply(Operands),
     /// The same by four warps, with tiles in shared memory.
     MultiplyGroup(GroupOperands),
+    /// Begins a product of four warps.
+    Begin(WideOperands),
+    /// Lets all but the last so many groups of products be done.
+    Products { pending: usize },
+    /// A barrier in shared memory, for the end of the phase of this parity.
+    Barrier { address: u64, parity: u32 },
 }
 
 /// What a meeting gives a thread.
@@ -67,7 +87,9 @@ impl Meeting {
             Meeting::Exchange { .. } => "shuffle",
             Meeting::Vote(_) => "vote",
             Meeting::Multiply(_) => "matrix product",
-            Meeting::MultiplyGroup(_) => "matrix product of four warps",
+            Meeting::MultiplyGroup(_) | Meeting::Begin(_) => "matrix product of four warps",
+            Meeting::Products { .. } => "wait for products",
+            Meeting::Barrier { .. } => "barrier in shared memory",
         }
     }
 
@@ -75,7 +97,8 @@ impl Meeting {
     pub(super) fn members(self, thread: usize, threads: usize) -> Range<usize> {
         let size = match self {
             Meeting::Block => threads,
-            Meeting::MultiplyGroup(_) => 4 * WARP as usize,
+            Meeting::MultiplyGroup(_) | Meeting::Begin(_) | Meeting::Products { .. } => 4 * WARP as usize,
+            Meeting::Barrier { .. } => 1,
             _ => WARP as usize,
         };
         let start = thread / size * size;
@@ -146,7 +169,7 @@ impl<'a> Thread<'a> {
     }
 
     /// Ends the launch.
-    fn fail(&self, kind: FaultKind, place: &'static Location<'static>) -> ! {
+    pub(super) fn fail(&self, kind: FaultKind, place: &'static Location<'static>) -> ! {
         self.yielder.suspend(Pause::Fault(kind, place));
         unreachable!("a thread at fault is not resumed")
     }
@@ -211,8 +234,10 @@ impl<'a> Thread<'a> {
         place: &'static Location<'static>,
     ) {
         let warp_interval = self.block.warp_intervals[(self.index / WARP) as usize].get();
-        let access = Access::new(self.block.clock.now.get(), warp_interval, self.index);
-        if let Err(kind) = memory.check(address, size, end, action, access) {
+        let (now, order) = (self.block.clock.now.get(), &self.block.order);
+        let access = Access::new(now, warp_interval, self.index, order.epoch(self.index as usize));
+        let checked = memory.check(address, size, end, action, access, &order.known(self.index as usize));
+        if let Err(kind) = checked {
             self.fail(kind, place);
         }
     }

@@ -27,6 +27,19 @@ impl<T: Element> In<'_, T> {
         self.start.wrapping_add(index as usize)
     }
 
+    /// The 16 bytes from element `index` on, a multiple of 16 bytes.
+    #[inline(always)]
+    pub fn get16(self, index: u64) -> [u32; 4] {
+        let (a, b, c, d);
+        // SAFETY: as for `get`; aligned, as the emulator checks.
+        unsafe {
+            asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; ld.global.v4.b32 {{{}, {}, {}, {}}}, [a]; }}",
+                in(reg64) self.address(index), out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d,
+                options(pure, readonly, nostack));
+        }
+        [a, b, c, d]
+    }
+
     /// Element `index`.
     #[inline(always)]
     pub fn get(self, index: u64) -> T {

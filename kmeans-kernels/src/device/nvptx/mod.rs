@@ -4,16 +4,22 @@
 //! intrinsics are convergent and must not be copied into branches. (The crate is also compiled without rustc's jump
 //! threading, which does not know it; `cargo xtask check-ptx` counts the results.)
 
+mod barrier;
 mod matrix;
 mod memory;
 mod shared;
+mod wide;
 
 use core::arch::asm;
 use core::arch::nvptx as arch;
 
+pub use barrier::{Barriers, publish_barriers};
 pub use matrix::{fence_tiles, multiply_group, multiply_tiles};
 pub use memory::{Constants, In, Out};
 pub use shared::{Shared, SharedMemory, commit_copies, wait_copies};
+pub use wide::{
+    begin_first_product, begin_narrow_product, begin_product, commit_products, wait_earlier_products, wait_products,
+};
 
 use super::{Argument, Element};
 
@@ -24,6 +30,8 @@ unsafe extern "C" {
     fn shfl_sync_bfly(mask: i32, value: i32, lane_mask: i32, clamp: i32) -> i32;
     #[link_name = "llvm.nvvm.shfl.sync.down.i32"]
     fn shfl_sync_down(mask: i32, value: i32, delta: i32, clamp: i32) -> i32;
+    #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
+    fn shfl_sync_idx(mask: i32, value: i32, lane: i32, clamp: i32) -> i32;
     #[link_name = "llvm.nvvm.vote.ballot.sync"]
     fn vote_ballot_sync(mask: i32, predicate: bool) -> i32;
     #[link_name = "llvm.fma.f32"]
@@ -83,6 +91,14 @@ pub fn grid_rows() -> u32 {
     unsafe { arch::_grid_dim_y() as u32 }
 }
 
+/// The warp of this thread in its block. Taken from a shuffle, so that the assembler knows it to be the same for all
+/// lanes; all of them take part.
+#[inline(always)]
+pub fn warp_index() -> u32 {
+    // SAFETY: as for `sync_warp`.
+    unsafe { shfl_sync_idx(ALL, (thread_index() / super::WARP) as i32, 0, CLAMP) as u32 }
+}
+
 /// Waits until every thread of the block is here; what they wrote before is visible after.
 #[inline(always)]
 pub fn sync_block() {
@@ -131,6 +147,35 @@ pub fn ballot(predicate: bool) -> u32 {
 pub fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
     // SAFETY: plain arithmetic.
     unsafe { fma(a, b, c) }
+}
+
+/// 1 where a ≥ b, else 0.
+#[inline(always)]
+pub fn at_least(a: f32, b: f32) -> f32 {
+    let one: f32;
+    // SAFETY: plain arithmetic.
+    unsafe {
+        asm!("set.ge.f32.f32 {}, {}, {};", out(reg32) one, in(reg32) a, in(reg32) b, options(pure, nomem, nostack));
+    }
+    one
+}
+
+/// The square root, rounded.
+#[inline(always)]
+pub fn square_root(value: f32) -> f32 {
+    let root: f32;
+    // SAFETY: plain arithmetic.
+    unsafe { asm!("sqrt.rn.f32 {}, {};", out(reg32) root, in(reg32) value, options(pure, nomem, nostack)) };
+    root
+}
+
+/// The nearest `f16`.
+#[inline(always)]
+pub fn single_to_half(value: f32) -> half::f16 {
+    let bits: u16;
+    // SAFETY: plain arithmetic.
+    unsafe { asm!("cvt.rn.f16.f32 {}, {};", out(reg16) bits, in(reg32) value, options(pure, nomem, nostack)) };
+    half::f16::from_bits(bits)
 }
 
 /// The value of an `f16`, by the GPU's own conversion.

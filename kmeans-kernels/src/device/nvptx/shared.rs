@@ -88,6 +88,20 @@ impl<T: Element> Shared<'_, T> {
     }
 }
 
+impl Shared<'_, f32> {
+    /// Elements `index` to `index + 3`, a multiple of 16 bytes.
+    #[inline(always)]
+    pub fn get4(self, index: u32) -> [f32; 4] {
+        let (a, b, c, d);
+        // SAFETY: as for `get`.
+        unsafe {
+            asm!("ld.shared.v4.f32 {{{}, {}, {}, {}}}, [{}];", out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d,
+                in(reg32) self.start + index * 4, options(pure, readonly, nostack));
+        }
+        [a, b, c, d]
+    }
+}
+
 impl<'a, T: Element> Shared<'a, T> {
     /// Begins to copy 16 bytes from element `from` of `source` to element `to`, both at multiples of 16 bytes.
     #[inline(always)]
@@ -97,6 +111,16 @@ impl<'a, T: Element> Shared<'a, T> {
         unsafe {
             asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; cp.async.cg.shared.global [{}], [a], 16; }}",
                 in(reg64) source.address(from), in(reg32) address, options(nostack));
+        }
+    }
+
+    /// Writes 16 bytes of zeros from element `to` on, a multiple of 16 bytes.
+    #[inline(always)]
+    pub fn clear16(self, to: u32) {
+        // SAFETY: as for `set`.
+        unsafe {
+            asm!("st.shared.v4.b32 [{}], {{{z}, {z}, {z}, {z}}};", in(reg32) self.start + to * T::SIZE, z = in(reg32) 0,
+                options(nostack));
         }
     }
 

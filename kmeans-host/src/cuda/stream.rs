@@ -1,0 +1,336 @@
+//! Labels by Hopper's streaming kernels: `kmeans_core::launch` lists them in the order in which they run.
+
+use half::f16;
+use kmeans_core::fixed::ExponentRange;
+use kmeans_core::launch::{self, TILE_ROWS};
+use kmeans_core::scalar::power_of_two;
+
+use super::Number;
+use super::driver::{Arg, Array, read, read_part, write, write_part};
+use super::job::Data;
+use super::sums::Sums;
+use crate::Error;
+use crate::points::Facts;
+
+/// Most clusters.
+const MOST_CLUSTERS: usize = 1 << 25;
+/// Most columns.
+const MOST_COLUMNS: usize = (1 << 16) - 8;
+/// The exponent that the largest element has after rounding to f16.
+const HALF_EXPONENT: i32 = 9;
+/// Where the count of open rows lies beside the largest norms, each at a multiple of 16 bytes.
+const OPEN: usize = 4;
+
+/// What streaming takes of the points, once.
+pub struct Streaming<T> {
+    rows: Rows<T>,
+    others: Array<u32>,
+    open_rows: Array<u64>,
+    open_codes: Array<u32>,
+    room: u32,
+    /// The largest norm, and of rounded rows the largest error; from word [`OPEN`] on, the count of open rows.
+    scalars: Array<u32>,
+    clusters: Option<Clusters<T>>,
+}
+
+/// The points as tensor cores read them.
+enum Rows<T> {
+    /// As they are, with their norms.
+    Half { norms: Array<f32> },
+    /// Rounded to f16, `[n, width]`.
+    Rounded { points: Rounded, centre: Array<T>, scale: f32 },
+}
+
+/// Rows rounded to f16.
+struct Rounded {
+    halves: Array<f16>,
+    norms: Array<f32>,
+    errors: Array<f32>,
+}
+
+/// Room for the centroids of a round.
+struct Clusters<T> {
+    k: usize,
+    norms: Array<f32>,
+    rounded: Option<Rounded>,
+    tiles: Tiles<T>,
+    starts: Tiles<T>,
+    plain_starts: Array<f32>,
+}
+
+/// Numbers of 16 bits: the points' own type, or f16.
+enum Tiles<T> {
+    Own(Array<T>),
+    Halves(Array<f16>),
+}
+
+impl<T: Number> Tiles<T> {
+    fn read(&self) -> Arg<'_> {
+        match self {
+            Self::Own(array) => read(array),
+            Self::Halves(array) => read(array),
+        }
+    }
+
+    fn write(&mut self) -> Arg<'_> {
+        match self {
+            Self::Own(array) => write(array),
+            Self::Halves(array) => write(array),
+        }
+    }
+}
+
+/// Whether the kernels can find labels for points like these.
+pub fn can_stream<T: Number>(facts: &Facts, k: usize) -> bool {
+    launch::SINGLE_TYPES.contains(&T::STORED) && facts.d <= MOST_COLUMNS && k <= MOST_CLUSTERS
+}
+
+/// Whether tensor cores multiply values of this type as they are.
+fn is_half<T: Number>() -> bool {
+    launch::HALF_TYPES.contains(&T::STORED)
+}
+
+/// Columns of the matrix that tensor cores read.
+fn width<T: Number>(d: usize) -> usize {
+    if is_half::<T>() { d } else { d.next_multiple_of(8) }
+}
+
+/// Room for rows with more than two candidates; any will do.
+fn room(n: usize) -> usize {
+    n / 32 + 1024
+}
+
+/// Bytes on the device.
+pub fn bytes<T: Number>(facts: &Facts, k: usize) -> u64 {
+    let (n, width) = (facts.n as u64, width::<T>(facts.d) as u64);
+    let rounded = if is_half::<T>() { 4 } else { 2 * width + 8 };
+    let k = k.next_multiple_of(TILE_ROWS as usize) as u64;
+    let tiles = 2 * k * width.next_multiple_of(64) + k * (32 + 4);
+    n * (rounded + 4) + room(facts.n) as u64 * 40 + k * rounded + tiles
+}
+
+/// Rounds a matrix of `rows` rows. `largest` is zero before.
+fn round<T: Number>(
+    data: &Data<'_, T>,
+    (matrix, rows): (Arg<'_>, usize),
+    (centre, scale): (&Array<T>, f32),
+    into: &mut Rounded,
+    largest: Arg<'_>,
+) -> Result<(), Error> {
+    let width = width::<T>(data.facts.d);
+    let arguments = [
+        matrix,
+        read(centre),
+        write(&mut into.halves),
+        write(&mut into.norms),
+        write(&mut into.errors),
+        largest,
+        Arg::F32(scale),
+        Arg::U64(rows as u64),
+        Arg::U32(data.d()),
+        Arg::U32(width as u32),
+    ];
+    data.launch(&launch::ASSIGN_HALVES, launch::assign_lengths(rows as u64), &arguments)
+}
+
+/// 2^`exponent`, as far as `f32` reaches.
+fn scale_of(exponent: i32) -> f32 {
+    power_of_two(exponent.clamp(-120, 120)) as f32
+}
+
+/// Rounds the points. Returns the largest norm.
+fn round_points<T: Number>(
+    data: &Data<'_, T>,
+    centre: &Array<T>,
+    scale: f32,
+    into: &mut Rounded,
+    scalars: &mut Array<u32>,
+) -> Result<f32, Error> {
+    data.stream.clear(scalars)?;
+    let largest = write_part(scalars, 0..2);
+    round(data, (data.points.arg(), data.facts.n), (centre, scale), into, largest)?;
+    Ok(f32::from_bits(data.stream.download(scalars, 1)?[0]).sqrt())
+}
+
+impl Rounded {
+    fn new<T: Number>(data: &Data<'_, T>, rows: usize) -> Result<Self, Error> {
+        let stream = &data.stream;
+        let halves = stream.array(rows * width::<T>(data.facts.d))?;
+        Ok(Self { halves, norms: stream.array(rows)?, errors: stream.array(rows)? })
+    }
+}
+
+impl<T: Number> Streaming<T> {
+    /// Prepares the points.
+    pub fn new(data: &Data<'_, T>) -> Result<Self, Error> {
+        let (n, stream) = (data.facts.n, &data.stream);
+        let mut scalars = stream.zeros(2 * OPEN)?;
+        let rows = if is_half::<T>() {
+            let mut norms = stream.array(n)?;
+            let largest = write_part(&mut scalars, 0..1);
+            let arguments = [data.points.arg(), write(&mut norms), largest, Arg::U64(n as u64), Arg::U32(data.d())];
+            data.launch(&launch::ASSIGN_LENGTHS, launch::assign_lengths(n as u64), &arguments)?;
+            Rows::Half { norms }
+        } else {
+            Self::rounded(data, &mut scalars)?
+        };
+        let room = room(n);
+        Ok(Self {
+            rows,
+            others: stream.array(n)?,
+            open_rows: stream.array(room)?,
+            open_codes: stream.array(8 * room)?,
+            room: room as u32,
+            scalars,
+            clusters: None,
+        })
+    }
+
+    /// The points about their mean, scaled to fill f16: that leaves the fewest rows open.
+    fn rounded(data: &Data<'_, T>, scalars: &mut Array<u32>) -> Result<Rows<T>, Error> {
+        let stream = &data.stream;
+        let labels = stream.zeros(data.facts.n)?;
+        let mut sums = Sums::unweighted(data, 1)?;
+        sums.add_up(data, &labels)?;
+        let old = stream.zeros(data.facts.d)?;
+        let mut centre = stream.array(data.facts.d)?;
+        sums.divide(data, &old, &mut centre)?;
+        let mut points = Rounded::new(data, data.facts.n)?;
+        let range = data.facts.range;
+        // No element is further from the mean than twice the largest.
+        let first = if range.is_zero() { 0 } else { HALF_EXPONENT - (range.high + 1) };
+        let mut scale = scale_of(first);
+        let mut norm = round_points(data, &centre, scale, &mut points, scalars)?;
+        // Data far from the origin are closer to their mean: fill f16 by the largest norm, which no element exceeds.
+        let spare = HALF_EXPONENT - ExponentRange::of(norm as f64).high;
+        if norm > 0.0 && norm.is_finite() && spare > 2 {
+            scale = scale_of(first.saturating_add(spare));
+            norm = round_points(data, &centre, scale, &mut points, scalars)?;
+        }
+        debug_assert!(!norm.is_nan(), "points are finite");
+        Ok(Rows::Rounded { points, centre, scale })
+    }
+
+    /// The label of every point for `centroids`, `[k, d]`.
+    pub fn assign(
+        &mut self,
+        data: &Data<'_, T>,
+        centroids: &Array<T>,
+        k: usize,
+        labels: &mut Array<u32>,
+    ) -> Result<(), Error> {
+        let mut clusters = match self.clusters.take() {
+            Some(clusters) if clusters.k == k => clusters,
+            _ => Clusters::new(data, k)?,
+        };
+        data.stream.clear(&mut self.scalars)?;
+        self.lay_out(data, centroids, &mut clusters)?;
+        self.stream(data, &clusters, labels)?;
+        self.settle(data, centroids, k, labels)?;
+        self.clusters = Some(clusters);
+        Ok(())
+    }
+
+    /// The centroids as tiles.
+    fn lay_out(&mut self, data: &Data<'_, T>, centroids: &Array<T>, clusters: &mut Clusters<T>) -> Result<(), Error> {
+        let k = clusters.k;
+        let (k_, d_) = (Arg::U32(k as u32), Arg::U32(width::<T>(data.facts.d) as u32));
+        match &self.rows {
+            Rows::Half { .. } => {
+                let largest = write_part(&mut self.scalars, 0..1);
+                let norms = write(&mut clusters.norms);
+                let arguments = [read(centroids), norms, largest, Arg::U64(k as u64), d_];
+                data.launch(&launch::ASSIGN_LENGTHS, launch::assign_lengths(k as u64), &arguments)?;
+            }
+            Rows::Rounded { centre, scale, .. } => {
+                let largest = write_part(&mut self.scalars, 0..2);
+                let into = clusters.rounded.as_mut().expect("made for rounded points");
+                round(data, (read(centroids), k), (centre, *scale), into, largest)?;
+            }
+        }
+        let (matrix, norms, element) = match &clusters.rounded {
+            None => (read(centroids), &clusters.norms, T::STORED),
+            Some(rounded) => (read(&rounded.halves), &rounded.norms, "f16"),
+        };
+        let arguments = [
+            matrix,
+            read(norms),
+            read_part(&self.scalars, 0..1),
+            clusters.tiles.write(),
+            clusters.starts.write(),
+            write(&mut clusters.plain_starts),
+            k_,
+            d_,
+        ];
+        data.stream.launch(&launch::ASSIGN_TILES, element, launch::assign_tiles(k as u32), &arguments)
+    }
+
+    /// Labels, or candidates for them.
+    fn stream(&mut self, data: &Data<'_, T>, clusters: &Clusters<T>, labels: &mut Array<u32>) -> Result<(), Error> {
+        let (n, width) = (data.n(), width::<T>(data.facts.d) as u32);
+        let multiprocessors = data.stream.gpu().multiprocessors;
+        let half = is_half::<T>();
+        let kernel = match (width, half) {
+            (..=64, true) => &launch::ASSIGN_STREAM_64,
+            (..=64, false) => &launch::ASSIGN_STREAM_64_ROUNDED,
+            (..=128, true) => &launch::ASSIGN_STREAM_128,
+            (..=128, false) => &launch::ASSIGN_STREAM_128_ROUNDED,
+            (_, true) => &launch::ASSIGN_STREAM_LONG,
+            (_, false) => &launch::ASSIGN_STREAM_LONG_ROUNDED,
+        };
+        let long = width > 128;
+        let geometry = if long {
+            launch::assign_stream_long(n, multiprocessors)
+        } else {
+            launch::assign_stream(n, width, multiprocessors)
+        };
+        let starts = if long { read(&clusters.plain_starts) } else { clusters.starts.read() };
+        let tiles = clusters.tiles.read();
+        // What is read and what is written of the scalars are apart.
+        let (largest, open) = self.scalars.split(OPEN);
+        let mut arguments = match &self.rows {
+            Rows::Half { norms } => vec![data.points.arg(), tiles, starts, read(norms), largest],
+            Rows::Rounded { points, .. } => {
+                vec![read(&points.halves), tiles, starts, read(&points.norms), read(&points.errors), largest]
+            }
+        };
+        arguments.extend([write(labels), write(&mut self.others)]);
+        arguments.extend([write(&mut self.open_rows), write(&mut self.open_codes), open, Arg::U32(self.room)]);
+        arguments.extend([Arg::U64(n), Arg::U32(clusters.k as u32), Arg::U32(width)]);
+        data.launch(kernel, geometry, &arguments)
+    }
+
+    /// Labels of the rows that are open.
+    fn settle(&self, data: &Data<'_, T>, centroids: &Array<T>, k: usize, labels: &mut Array<u32>) -> Result<(), Error> {
+        let arguments = [
+            data.points.arg(),
+            read(centroids),
+            read(&self.others),
+            read(&self.open_rows),
+            read(&self.open_codes),
+            read_part(&self.scalars, OPEN..OPEN + 1),
+            Arg::U32(self.room),
+            write(labels),
+            Arg::U64(data.n()),
+            Arg::U32(k as u32),
+            Arg::U32(data.d()),
+        ];
+        let geometry = launch::assign_settle(data.n(), data.stream.gpu().multiprocessors);
+        data.launch(&launch::ASSIGN_SETTLE, geometry, &arguments)
+    }
+}
+
+impl<T: Number> Clusters<T> {
+    fn new(data: &Data<'_, T>, k: usize) -> Result<Self, Error> {
+        let stream = &data.stream;
+        let rows = k.next_multiple_of(TILE_ROWS as usize);
+        let columns = width::<T>(data.facts.d).next_multiple_of(64);
+        let (tiles, starts, rounded) = if is_half::<T>() {
+            (Tiles::Own(stream.array(rows * columns)?), Tiles::Own(stream.array(rows * 16)?), None)
+        } else {
+            let rounded = Some(Rounded::new(data, k)?);
+            (Tiles::Halves(stream.array(rows * columns)?), Tiles::Halves(stream.array(rows * 16)?), rounded)
+        };
+        Ok(Self { k, norms: stream.array(k)?, rounded, tiles, starts, plain_starts: stream.array(rows)? })
+    }
+}

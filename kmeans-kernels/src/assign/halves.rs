@@ -1,0 +1,110 @@
+//! What the bound must know about rows: their lengths, and for `f32` rows, rounded to f16 here, how much that changed them.
+
+use crate::device::{
+    self, Half, In, Out, WARP, block_index, block_size, grid_size, lane, shuffle_xor, single_to_half, square_root,
+    thread_index,
+};
+use half::f16;
+
+/// Writes x̃, `[rows, width]`: each row less `centre`, times `scale`, rounded, with zeros from column d to `width`; |x'|²,
+/// `[rows]`; and a bound for |x' − x̃|, `[rows]`. Raises `largest[0]` to the bits of the largest |x'|² and `largest[1]` to those of
+/// the largest |x' − x̃|. `scale` is a power of two; `bound` has the meaning. A warp per row.
+#[inline(always)]
+pub fn halves(
+    matrix: In<f32>,
+    centre: In<f32>,
+    halves: Out<f16>,
+    norms: Out<f32>,
+    errors: Out<f32>,
+    largest: Out<u32>,
+    scale: f32,
+    rows: u64,
+    d: u32,
+    width: u32,
+) {
+    let mut row = (block_index() as u64 * block_size() as u64 + thread_index() as u64) / WARP as u64;
+    let warps = grid_size() as u64 * block_size() as u64 / WARP as u64;
+    let (mut most_norm, mut most_error) = (0.0, 0.0);
+    while row < rows {
+        let (mut norm, mut error) = (0.0, 0.0);
+        let mut column = lane();
+        while column < width {
+            let mut rounded = f16::ZERO;
+            if column < d {
+                let value = matrix.get(row * d as u64 + column as u64) as f64 - centre.get(column as u64) as f64;
+                let value = value * scale as f64;
+                // What does not fit is far off, which the bound will say.
+                rounded = single_to_half((value as f32).clamp(-65504.0, 65504.0));
+                let change = value - device::half_to_single(rounded) as f64;
+                norm += value * value;
+                error += change * change;
+            }
+            halves.set(row * width as u64 + column as u64, rounded);
+            column += WARP;
+        }
+        let (norm, error) = (sum_lanes(norm) as f32, sum_lanes(error) as f32);
+        // Rounding the square changes it by less than 2^-24 of it, if it is normal; else by less than 2^-149.
+        let error = square_root(error + f32::MIN_POSITIVE) * (1.0 + 4.0 * f32::EPSILON);
+        if lane() == 0 {
+            norms.set(row, norm);
+            errors.set(row, error);
+        }
+        // Not by f32::max: what is no number must stay.
+        most_norm = if norm <= most_norm { most_norm } else { norm };
+        most_error = if error <= most_error { most_error } else { error };
+        row += warps;
+    }
+    if lane() == 0 {
+        largest.raise(0, most_norm.to_bits());
+        largest.raise(1, most_error.to_bits());
+    }
+}
+
+/// Writes |x|² of each row, `[rows]`, and raises `largest[0]` to the bits of the largest. A warp per row.
+#[inline(always)]
+pub fn lengths<T: Half>(matrix: In<T>, norms: Out<f32>, largest: Out<u32>, rows: u64, d: u32) {
+    let mut row = (block_index() as u64 * block_size() as u64 + thread_index() as u64) / WARP as u64;
+    let warps = grid_size() as u64 * block_size() as u64 / WARP as u64;
+    let mut most = 0.0;
+    while row < rows {
+        let mut norm = 0.0;
+        let mut column = lane();
+        while column < d {
+            let value = matrix.get(row * d as u64 + column as u64).double();
+            norm += value * value;
+            column += WARP;
+        }
+        let norm = sum_lanes(norm) as f32;
+        if lane() == 0 {
+            norms.set(row, norm);
+        }
+        most = if norm <= most { most } else { norm };
+        row += warps;
+    }
+    if lane() == 0 {
+        largest.raise(0, most.to_bits());
+    }
+}
+
+/// The sum over a warp's lanes.
+#[inline(always)]
+fn sum_lanes(mut value: f64) -> f64 {
+    let mut mask = WARP / 2;
+    while mask > 0 {
+        value += shuffle_xor(value, mask);
+        mask /= 2;
+    }
+    value
+}
+
+device::entries! {
+    in hopper: lengths(matrix: In<T>, norms: Out<f32>, largest: Out<u32>, rows: u64, d: u32);
+    assign_lengths_f16: (f16),
+    assign_lengths_bf16: (half::bf16),
+}
+
+device::entries! {
+    in hopper: halves(matrix: In<f32>, centre: In<f32>, halves: Out<f16>, norms: Out<f32>, errors: Out<f32>,
+        largest: Out<u32>, scale: f32, rows: u64, d: u32, width: u32);
+    assign_halves: (),
+}

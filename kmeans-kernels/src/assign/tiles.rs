@@ -1,0 +1,67 @@
+//! Centroids laid out for tensor cores: tiles that one copy brings to shared memory.
+
+use super::bound::{offset, one, parts};
+use crate::device::{self, Half, In, Narrow, Out, Swizzled, block_index, block_size, thread_index};
+use crate::distance::or_zero;
+use kmeans_core::launch::{TILE_PARTS as PARTS, TILE_ROWS as TILE};
+
+/// Columns of a slice.
+const ROW: u32 = Swizzled::<half::f16>::ROW;
+
+/// Writes the tiles of [k, d] centroids, `[⌈k/128⌉, ⌈d/64⌉, 128, 64]` in the layout of [`Swizzled`] with zeros beyond the
+/// matrix, and what scores begin with, in three parts, `[⌈k/128⌉, 128, 16]` in the layout of [`Narrow`], and
+/// whole, `[⌈k/128⌉, 128]`. `PARTS` blocks per tile.
+#[inline(always)]
+pub fn tiles<T: Half>(
+    centroids: In<T>,
+    c_norms: In<f32>,
+    largest: In<u32>,
+    tiles: Out<T>,
+    starts: Out<T>,
+    plain_starts: Out<f32>,
+    k: u32,
+    d: u32,
+) {
+    let (tile, part) = (block_index() / PARTS, block_index() % PARTS);
+    let slices = d.div_ceil(ROW);
+    for slice in 0..slices {
+        let first = (tile as u64 * slices as u64 + slice as u64) * (TILE * ROW) as u64;
+        let mut element = thread_index();
+        while element < TILE / PARTS * ROW {
+            let (y, x) = (part * (TILE / PARTS) + element / ROW, element % ROW);
+            let value = or_zero(centroids, (tile * TILE + y) as u64, k as u64, slice * ROW + x, d);
+            tiles.set(first + (Swizzled::<T>::place(y, x / 8) + x % 8) as u64, value);
+            element += block_size();
+        }
+    }
+    let y = part * (TILE / PARTS) + thread_index() / Narrow::<T>::ROW;
+    if thread_index() < TILE / PARTS * Narrow::<T>::ROW {
+        let (centroid, column) = (tile * TILE + y, thread_index() % Narrow::<T>::ROW);
+        let one = one::<T>(largest.get(0));
+        let start = if centroid < k {
+            offset(largest.get(0)) as f64 - 0.5 * c_norms.get(centroid as u64) as f64
+        } else {
+            // No centroid: it must not win.
+            f64::NEG_INFINITY
+        };
+        if column == 0 {
+            plain_starts.set(centroid as u64, start as f32);
+        }
+        let parts = if centroid < k { parts(start, one) } else { [T::nearest(f32::NEG_INFINITY), T::ZERO, T::ZERO] };
+        let value = match column {
+            0 => parts[0],
+            1 => parts[1],
+            2 => parts[2],
+            _ => T::ZERO,
+        };
+        let first = tile as u64 * (TILE * Narrow::<T>::ROW) as u64;
+        starts.set(first + Narrow::<T>::place(y, column) as u64, value);
+    }
+}
+
+device::entries! {
+    in hopper: tiles(centroids: In<T>, c_norms: In<f32>, largest: In<u32>, tiles: Out<T>, starts: Out<T>, plain_starts: Out<f32>, k: u32,
+        d: u32);
+    assign_tiles_f16: (half::f16),
+    assign_tiles_bf16: (half::bf16),
+}

@@ -1,0 +1,346 @@
+//! The kernels that keep Hopper's tensor cores busy give the reference's labels.
+
+mod common;
+
+use common::{Data, launch, numbers};
+use half::f16;
+use kmeans_core::launch::{self as contract, Geometry, Kernel};
+use kmeans_core::reference;
+use kmeans_kernels::assign::stream::{Slices, stream, stream_rounded};
+use kmeans_kernels::assign::stream_long::{stream_long, stream_long_rounded};
+use kmeans_kernels::assign::{halves, settle, tiles};
+use kmeans_kernels::device::emulated::{Buffer, Emulator};
+use kmeans_kernels::device::{Half, Number};
+
+/// Multiprocessors of the GPU that is played here: few, so that blocks go several rounds.
+const MULTIPROCESSORS: u32 = 2;
+
+/// What the filter leaves for D to settle.
+struct Open {
+    labels: Buffer<u32>,
+    others: Buffer<u32>,
+    rows: Buffer<u64>,
+    codes: Buffer<u32>,
+    count: Buffer<u32>,
+    room: u32,
+}
+
+impl Open {
+    fn new(emulator: &Emulator, n: usize, room: u32) -> Self {
+        Self {
+            labels: emulator.uninitialised("labels", n),
+            others: emulator.uninitialised("others", n),
+            rows: emulator.uninitialised("open rows", room as usize),
+            codes: emulator.uninitialised("open codes", room as usize * 8),
+            count: emulator.buffer("open", &[0]),
+            room,
+        }
+    }
+
+    /// Settles, and returns the labels.
+    fn settle<T: Number>(
+        &self,
+        emulator: &Emulator,
+        (points, centroids): (&Buffer<T>, &Buffer<T>),
+        (n, k, d): (u64, u32, u32),
+    ) -> Vec<u32> {
+        let (x, c, labels) = (points.input(), centroids.input(), self.labels.output());
+        launch(emulator, &contract::ASSIGN_SETTLE, contract::assign_settle(n, MULTIPROCESSORS), || {
+            let (rows, codes, count) = (self.rows.input(), self.codes.input(), self.count.input());
+            settle::settle(x, c, self.others.input(), rows, codes, count, self.room, labels, n, k, d);
+        });
+        self.labels.to_vec()
+    }
+}
+
+/// Which kernel takes rows of `d` columns, and how it is launched.
+fn kernel(n: u64, d: u32, is_rounded: bool) -> (&'static Kernel, Geometry) {
+    let short = contract::assign_stream(n, d, MULTIPROCESSORS);
+    match (d, is_rounded) {
+        (..=64, false) => (&contract::ASSIGN_STREAM_64, short),
+        (..=64, true) => (&contract::ASSIGN_STREAM_64_ROUNDED, short),
+        (..=128, false) => (&contract::ASSIGN_STREAM_128, short),
+        (..=128, true) => (&contract::ASSIGN_STREAM_128_ROUNDED, short),
+        (_, false) => (&contract::ASSIGN_STREAM_LONG, contract::assign_stream_long(n, MULTIPROCESSORS)),
+        (_, true) => (&contract::ASSIGN_STREAM_LONG_ROUNDED, contract::assign_stream_long(n, MULTIPROCESSORS)),
+    }
+}
+
+/// Centroids as tiles: those, and what scores begin with.
+fn lay_out<T: Half>(
+    emulator: &Emulator,
+    centroids: &Buffer<T>,
+    norms: &Buffer<f32>,
+    largest: &Buffer<u32>,
+    (k, d): (u32, u32),
+) -> (Buffer<T>, Buffer<T>, Buffer<f32>) {
+    let count = k.div_ceil(128) as usize;
+    let laid = emulator.uninitialised("tiles", count * d.div_ceil(64) as usize * 128 * 64);
+    let starts = emulator.uninitialised("starts", count * 128 * 16);
+    let plain = emulator.uninitialised("plain starts", count * 128);
+    launch(emulator, &contract::ASSIGN_TILES, contract::assign_tiles(k), || {
+        let (norms, largest) = (norms.input(), largest.input());
+        tiles::tiles(centroids.input(), norms, largest, laid.output(), starts.output(), plain.output(), k, d);
+    });
+    (laid, starts, plain)
+}
+
+/// Labels of 16-bit points, and how many rows had to be settled.
+fn of_halves<T: Half>(points: &[T], centroids: &[T], d: usize, room: u32, seed: u64) -> (Vec<u32>, usize) {
+    let (n, k, d) = ((points.len() / d) as u64, (centroids.len() / d) as u32, d as u32);
+    let emulator = Emulator::new(seed);
+    let (points, centroids) = (emulator.buffer("points", points), emulator.buffer("centroids", centroids));
+    let lengths = |matrix: &Buffer<T>, rows: u64| {
+        let (norms, largest) = (emulator.uninitialised("norms", rows as usize), emulator.buffer("largest", &[0]));
+        launch(&emulator, &contract::ASSIGN_LENGTHS, contract::assign_lengths(rows), || {
+            halves::lengths(matrix.input(), norms.output(), largest.output(), rows, d);
+        });
+        (norms, largest)
+    };
+    let (x_norms, _) = lengths(&points, n);
+    let (c_norms, largest) = lengths(&centroids, k as u64);
+    let (laid, starts, plain) = lay_out(&emulator, &centroids, &c_norms, &largest, (k, d));
+    let open = Open::new(&emulator, n as usize, room);
+    let (kernel, geometry) = kernel(n, d, false);
+    launch(&emulator, kernel, geometry, || {
+        let (x, tiles, norms, largest) = (points.input(), laid.input(), x_norms.input(), largest.input());
+        let (labels, others) = (open.labels.output(), open.others.output());
+        let (rows, codes, count) = (open.rows.output(), open.codes.output(), open.count.output());
+        if d > 128 {
+            let starts = plain.input();
+            stream_long(x, tiles, starts, norms, largest, labels, others, rows, codes, count, room, n, k, d);
+        } else {
+            let stream = if d <= 64 { stream::<T, Slices<1>> } else { stream::<T, Slices<2>> };
+            let starts = starts.input();
+            stream(x, tiles, starts, norms, largest, labels, others, rows, codes, count, room, n, k, d);
+        }
+    });
+    let settled = open.others.to_vec().iter().filter(|&&other| other != u32::MAX).count();
+    (open.settle(&emulator, (&points, &centroids), (n, k, d)), settled)
+}
+
+/// Labels of `f32` points, and how many rows had to be settled.
+fn of_singles(points: &[f32], centroids: &[f32], centre: &[f32], room: u32, seed: u64) -> (Vec<u32>, usize) {
+    let d = centre.len();
+    let (n, k, width) = ((points.len() / d) as u64, (centroids.len() / d) as u32, d.next_multiple_of(8) as u32);
+    let centred = points.iter().chain(centroids).enumerate().map(|(i, v)| (v - centre[i % d]).abs());
+    let exponent = centred.fold(0.0, f32::max).max(f32::MIN_POSITIVE).log2().ceil() as i32;
+    let scale = 2.0_f32.powi((9 - exponent).min(126));
+    let emulator = Emulator::new(seed);
+    let (points, centroids) = (emulator.buffer("points", points), emulator.buffer("centroids", centroids));
+    let centre = emulator.buffer("centre", centre);
+    let round = |matrix: &Buffer<f32>, rows: u64| {
+        let rounded = emulator.uninitialised::<f16>("halves", rows as usize * width as usize);
+        let (norms, errors) =
+            (emulator.uninitialised("norms", rows as usize), emulator.uninitialised("errors", rows as usize));
+        let largest = emulator.buffer("largest", &[0, 0]);
+        launch(&emulator, &contract::ASSIGN_HALVES, contract::assign_lengths(rows), || {
+            let (m, norms, errors) = (matrix.input(), norms.output(), errors.output());
+            halves::halves(
+                m,
+                centre.input(),
+                rounded.output(),
+                norms,
+                errors,
+                largest.output(),
+                scale,
+                rows,
+                d as u32,
+                width,
+            );
+        });
+        (rounded, norms, errors, largest)
+    };
+    let (rounded, x_norms, x_errors, _) = round(&points, n);
+    let (c_rounded, c_norms, _, largest) = round(&centroids, k as u64);
+    let (laid, starts, plain) = lay_out(&emulator, &c_rounded, &c_norms, &largest, (k, width));
+    let open = Open::new(&emulator, n as usize, room);
+    let (kernel, geometry) = kernel(n, width, true);
+    launch(&emulator, kernel, geometry, || {
+        let (x, tiles, norms, errors) = (rounded.input(), laid.input(), x_norms.input(), x_errors.input());
+        let (largest, labels, others) = (largest.input(), open.labels.output(), open.others.output());
+        let (rows, codes, count) = (open.rows.output(), open.codes.output(), open.count.output());
+        if width > 128 {
+            let starts = plain.input();
+            stream_long_rounded(
+                x, tiles, starts, norms, errors, largest, labels, others, rows, codes, count, room, n, k, width,
+            );
+        } else {
+            let stream = if width <= 64 { stream_rounded::<Slices<1>> } else { stream_rounded::<Slices<2>> };
+            let starts = starts.input();
+            stream(x, tiles, starts, norms, errors, largest, labels, others, rows, codes, count, room, n, k, width);
+        }
+    });
+    let settled = open.others.to_vec().iter().filter(|&&other| other != u32::MAX).count();
+    (open.settle(&emulator, (&points, &centroids), (n, k, d as u32)), settled)
+}
+
+/// Shapes (n, k, d): ones, one more and one less than tiles of rows, of centroids and of columns, several rounds per block.
+const SHAPES: [(usize, usize, usize); 12] = [
+    (1, 1, 1),
+    (5, 2, 3),
+    (256, 128, 64),
+    (257, 129, 65),
+    (255, 127, 63),
+    (1100, 70, 5),
+    (600, 300, 128),
+    (70, 400, 127),
+    (300, 130, 129),
+    (600, 140, 200),
+    (129, 130, 770),
+    (300, 260, 850),
+];
+
+/// Points, and centroids of which some are points and some the same.
+fn case<T: kmeans_core::Scalar>(data: Data, (n, k, d): (usize, usize, usize)) -> (Vec<T>, Vec<T>) {
+    let points = numbers::<T>(data, n * d, n as u64);
+    let row = |c: usize| (c * 7 % k.min(n)) * d;
+    let centroids = (0..k).flat_map(|c| points[row(c)..row(c) + d].to_vec()).collect();
+    (points, centroids)
+}
+
+/// All kinds of data for small shapes; large ones take turns, since they take long.
+fn kinds(seed: usize, (n, k, d): (usize, usize, usize)) -> impl Iterator<Item = Data> {
+    let all = [Data::Grid, Data::Unit, Data::Offset, Data::Same, Data::Extreme];
+    let is_large = n * k * d > 2_000_000;
+    all.into_iter().enumerate().filter(move |(i, _)| !is_large || *i == seed % 5).map(|(_, data)| data)
+}
+
+fn all_shapes<T: Half>() {
+    for (seed, shape) in SHAPES.into_iter().enumerate() {
+        for data in kinds(seed, shape) {
+            let (points, centroids) = case::<T>(data, shape);
+            let expected = reference::assign(&points, shape.2, &centroids);
+            let (labels, _) = of_halves(&points, &centroids, shape.2, 40, seed as u64);
+            assert_eq!(labels, expected, "{} {data:?} {shape:?}", T::NAME);
+        }
+    }
+}
+
+#[test]
+fn f16_labels_are_the_references() {
+    all_shapes::<f16>();
+}
+
+#[test]
+fn bf16_labels_are_the_references() {
+    all_shapes::<half::bf16>();
+}
+
+#[test]
+fn f32_labels_are_the_references() {
+    for (seed, shape) in SHAPES.into_iter().enumerate() {
+        for data in kinds(seed, shape) {
+            let (points, centroids) = case::<f32>(data, shape);
+            let expected = reference::assign(&points, shape.2, &centroids);
+            let centre = match data {
+                Data::Offset => points[..shape.2].to_vec(),
+                _ => vec![0.0; shape.2],
+            };
+            let (labels, _) = of_singles(&points, &centroids, &centre, 40, seed as u64);
+            assert_eq!(labels, expected, "f32 {data:?} {shape:?}");
+        }
+    }
+}
+
+/// Checks 16-bit and `f32` kernels on the same numbers; returns how many rows had to be settled by each.
+fn check(what: &str, points: &[f32], centroids: &[f32], d: usize, room: u32) -> [usize; 3] {
+    fn halves<T: Half>(what: &str, points: &[f32], centroids: &[f32], d: usize, room: u32) -> usize {
+        let convert = |values: &[f32]| values.iter().map(|&v| T::from_f64(v as f64)).collect::<Vec<T>>();
+        let (points, centroids) = (convert(points), convert(centroids));
+        let (labels, settled) = of_halves(&points, &centroids, d, room, 3);
+        assert_eq!(labels, reference::assign(&points, d, &centroids), "{what} {}", T::NAME);
+        settled
+    }
+    let (labels, settled) = of_singles(points, centroids, &vec![0.0; d], room, 3);
+    assert_eq!(labels, reference::assign(points, d, centroids), "{what} f32");
+    [settled, halves::<f16>(what, points, centroids, d, room), halves::<half::bf16>(what, points, centroids, d, room)]
+}
+
+#[test]
+fn rows_between_two_centroids_are_settled() {
+    // Centroids v + w and v − w, points near v, on either side or just between: scores differ by less than their errors.
+    for d in [40, 128, 192] {
+        let (v, w) = (numbers::<f32>(Data::Grid, d, 1), numbers::<f32>(Data::Grid, d, 2));
+        let far = numbers::<f32>(Data::Grid, 30 * d, 3).into_iter().map(|x| 4.0 * x + 64.0);
+        let pair = [1.0, -1.0].iter().flat_map(|s| (0..d).map(|i| v[i] + s * w[i] / 8.0).collect::<Vec<_>>());
+        let centroids: Vec<f32> = far.chain(pair).collect();
+        let points: Vec<f32> = (0..60)
+            .flat_map(|r| {
+                let shift = (r as f32 - 30.0) * 2.0_f32.powi(-(r % 20));
+                (0..d).map(|i| v[i] + w[i] / 8.0 * shift * 2.0_f32.powi(-8)).collect::<Vec<_>>()
+            })
+            .collect();
+        let settled = check(&format!("between two, d {d}"), &points, &centroids, d, 8);
+        assert!(settled.iter().all(|&s| s >= 10), "{settled:?}");
+    }
+}
+
+#[test]
+fn equal_centroids_give_the_lowest_label_however_many_there_are() {
+    // So many that lanes name tiles, then runs of tiles.
+    for (k, distinct) in [(5, 1), (130, 1), (300, 100), (700, 2), (4000, 40)] {
+        let d = 16;
+        let some = numbers::<f32>(Data::Grid, distinct * d, 5);
+        let centroids: Vec<f32> = (0..k).flat_map(|c| some[c % distinct * d..][..d].to_vec()).collect();
+        let n = if k > 300 { 5 } else { 70 };
+        let points = numbers::<f32>(Data::Grid, n * d, 6);
+        // The list overflows too.
+        for room in [0, 3, 100] {
+            let settled = check(&format!("{distinct} of {k} distinct"), &points, &centroids, d, room);
+            assert!(settled.iter().all(|&s| s == n), "{settled:?}");
+        }
+    }
+}
+
+#[test]
+fn huge_tiny_and_mixed_scales_give_the_labels() {
+    let (n, k, d) = (90, 40, 24);
+    let base = numbers::<f32>(Data::Unit, n * d, 9);
+    // Beyond f16's normal numbers, at their end, among the subnormal ones of f16, of f32, and with an outlier.
+    for exponent in [15, 0, -12, -20, 100, 60, -60, -125, -140] {
+        let points: Vec<f32> =
+            base.iter().map(|v| v * 2.0_f32.powi(exponent / 2) * 2.0_f32.powi(exponent - exponent / 2)).collect();
+        let centroids = points[..k * d].to_vec();
+        let (labels, _) = of_singles(&points, &centroids, &vec![0.0; d], 9, 1);
+        assert_eq!(labels, reference::assign(&points, d, &centroids), "f32 2^{exponent}");
+        let narrow = |v: &[f32]| v.iter().map(|&v| half::bf16::from_f32(v)).collect::<Vec<_>>();
+        let (points16, centroids16) = (narrow(&points), narrow(&centroids));
+        let (labels, _) = of_halves(&points16, &centroids16, d, 9, 1);
+        assert_eq!(labels, reference::assign(&points16, d, &centroids16), "bf16 2^{exponent}");
+        if exponent.abs() <= 20 {
+            let narrow = |v: &[f32]| v.iter().map(|&v| f16::from_f32(v)).collect::<Vec<_>>();
+            let (points16, centroids16) = (narrow(&points), narrow(&centroids));
+            let (labels, _) = of_halves(&points16, &centroids16, d, 9, 1);
+            assert_eq!(labels, reference::assign(&points16, d, &centroids16), "f16 2^{exponent}");
+        }
+    }
+    let mut points = base;
+    points[5] = 1e30;
+    let centroids = points[..k * d].to_vec();
+    let (labels, _) = of_singles(&points, &centroids, &vec![0.0; d], 9, 1);
+    assert_eq!(labels, reference::assign(&points, d, &centroids), "an outlier");
+}
+
+#[test]
+fn a_centre_far_off_or_near_changes_nothing() {
+    let (n, k, d) = (150, 60, 20);
+    let points = numbers::<f32>(Data::Offset, n * d, 4);
+    let centroids = points[d..(k + 1) * d].to_vec();
+    let expected = reference::assign(&points, d, &centroids);
+    let settled = [points[..d].to_vec(), vec![0.0; d], vec![-3e7; d]].map(|centre| {
+        let (labels, settled) = of_singles(&points, &centroids, &centre, 9, 2);
+        assert_eq!(labels, expected, "{:?}", &centre[..1]);
+        settled
+    });
+    // A good centre spares the settling.
+    assert!(settled[0] < n / 4 && settled[2] == n, "{settled:?}");
+}
+
+#[test]
+fn no_points_need_no_labels() {
+    let (labels, _) = of_halves::<f16>(&[], &[f16::ONE; 3], 3, 4, 1);
+    assert!(labels.is_empty());
+    let (labels, _) = of_halves::<f16>(&[], &[f16::ONE; 200], 200, 4, 1);
+    assert!(labels.is_empty());
+}
