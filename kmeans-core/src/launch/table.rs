@@ -553,11 +553,12 @@ pub const SCALE_DIVIDE_LIMBS: Kernel = kernel(
         D,
     ],
 );
-/// Centroids from weighted sums and total weights. Launch: `blocks(k, 0)`.
+/// Centroids from weighted sums and total weights. A warp per cluster: threads of larger blocks would be given fewer registers
+/// than they need. Launch: `blocks(k, 0)`.
 pub const SCALE_DIVIDE_WEIGHTED: Kernel = kernel(
     "scale_divide_weighted",
     POINT_TYPES,
-    128,
+    32,
     &[
         input("sums", Type::U64, "[k, d, words]"),
         input("totals", Type::U64, "[k, total_words]"),
