@@ -147,7 +147,7 @@ impl<'a, 'p, T: Number> State<'a, 'p, T> {
             k,
             labels: stream.array(data.facts.n)?,
             before: stream.array(data.facts.n)?,
-            changed: stream.array(if sums.can_move(data.n()) { data.facts.n } else { 1 })?,
+            changed: stream.array(if sums.can_move(data) { data.facts.n } else { 1 })?,
             changed_before: u64::MAX,
             centroids: upload_matrix(stream, start.view())?,
             updated: stream.array(start.len())?,
@@ -175,7 +175,7 @@ impl<'a, 'p, T: Number> State<'a, 'p, T> {
         swap(&mut self.labels, &mut self.before);
         data.stream.clear(&mut self.record)?;
         self.assigner.assign(data, &self.centroids, self.k, &mut self.labels)?;
-        if !first && self.sums.can_move(data.n()) && self.changed_before < data.n() / MOVE_BELOW {
+        if !first && self.sums.can_move(data) && self.changed_before < data.n() / MOVE_BELOW {
             self.move_changed()
         } else {
             self.count_changed(first)?;

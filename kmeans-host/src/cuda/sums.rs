@@ -179,10 +179,22 @@ impl Sums {
         add_weights(data, labels, &mut weighted.totals, &weighted.format, self.k)
     }
 
-    /// Whether [`move_rows`](Self::move_rows) can be asked for.
-    pub fn can_move(&self, n: u64) -> bool {
-        // The list of rows has 32 bits each; limbs would have to be carried, weights be moved too.
+    /// Whether [`move_rows`](Self::move_rows) can be asked for, and pays.
+    pub fn can_move<T: Number>(&self, data: &Data<'_, T>) -> bool {
+        // Few sums would be added to by all rows at once.
+        self.can_list(data.n()) && !self.fit_shared_memory(data.d())
+    }
+
+    /// Whether rows can be listed and their sums be kept in integers.
+    fn can_list(&self, n: u64) -> bool {
+        // A list has 32 bits per row; limbs would have to be carried, weights be added too.
         self.weighted.is_none() && !self.format.has_limbs() && u32::try_from(n).is_ok()
+    }
+
+    /// Whether few windows of shared memory hold all sums. Where all points would be read for many windows, it costs less to
+    /// put the points in order.
+    fn fit_shared_memory(&self, d: u32) -> bool {
+        self.k as u64 * d as u64 * self.format.words as u64 <= 2 * SUM_WORDS as u64
     }
 
     /// Turns the sums of the labels in `before` to those of `labels`: the first `count` of `rows` are where they differ.
@@ -213,14 +225,11 @@ impl Sums {
     fn add_points<T: Number>(&mut self, data: &Data<'_, T>, labels: &Array<u32>) -> Result<(), Error> {
         let (n, k, d) = (data.n(), self.k, data.d());
         let words = self.format.words;
-        // Shared memory holds few sums at a time; where all points would be read for many windows of sums, it costs less to
-        // put the points in order.
-        let windows = (k as u64 * d as u64 * words as u64).div_ceil(SUM_WORDS as u64);
         let kernel = match words {
             1 => &launch::SUM_PER_BLOCK_NARROW,
             _ => &launch::SUM_PER_BLOCK_WIDE,
         };
-        if self.weighted.is_none() && !self.format.has_limbs() && windows <= 2 {
+        if self.weighted.is_none() && !self.format.has_limbs() && self.fit_shared_memory(d) {
             let arguments = [
                 data.points.arg(),
                 read(labels),
@@ -233,7 +242,7 @@ impl Sums {
             ];
             return data.launch(kernel, launch::sum_per_block(n, k, d, words), &arguments);
         }
-        if self.can_move(n) && n >= SORT_FROM {
+        if self.can_list(n) && n >= SORT_FROM {
             return self.add_sorted(data, labels);
         }
         let weights = self.weighted.as_ref().map(|_| read(&data.weights));
