@@ -128,7 +128,7 @@ fn run<T: Element + DeviceRepr>((tag, n, k, d): Shape, options: &Options) -> Res
         .filter(|&i| reference::assign(&rows.row(i).to_vec(), d, &centroids)[0] != fitted.labels()[i])
         .count();
     let wrong = wrong as f64 / checked as f64;
-    let (peer, engine) = ("kmeans", fitted.engine().to_string());
+    let (peer, engine) = ("kmeans-host", fitted.engine().to_string());
     let row = Row { peer, tag, n, k, d, dtype: T::NAME, iteration_ms, one_round_ms, wrong, checked, engine };
     println!("{}", serde_json::to_string(&row)?);
     Ok(())

@@ -90,11 +90,17 @@ fn every_shape_gives_the_bits_of_the_reference() {
 /// Everything that the engine does, at sizes that compute-sanitizer can bear.
 #[test]
 fn a_little_of_everything() {
+    // Few columns, as many as one tile of tensor cores, and more than its rows are kept for.
     fn check<T: Element>(kind: Kind) {
-        let points = points::<T>(kind, 300, 5, 1);
+        for (d, k) in [(5, 7), (40, 20), (140, 9)] {
+            check_shape::<T>(kind, d, k);
+        }
+    }
+    fn check_shape<T: Element>(kind: Kind, d: usize, k: usize) {
+        let points = points::<T>(kind, 300, d, 1);
         let weights = weights(Weighting::Wide, 300, 2).unwrap();
         for init in [Init::RandomLabels, Init::KMeansPlusPlus, Init::KMeansParallel] {
-            let mut job = Job::new(7, init).max_iter(3);
+            let mut job = Job::new(k, init).max_iter(3);
             for weights in [None, Some(&weights)] {
                 let kmeans = job.kmeans().device(Device::Cuda(0));
                 let fitted = match weights {
@@ -110,7 +116,7 @@ fn a_little_of_everything() {
             }
         }
         // Clusters that start without points.
-        let far = Array2::from_shape_fn((6, 5), |(i, _)| T::from_f64(0.5 + 1000.0 * (i / 2) as f64));
+        let far = Array2::from_shape_fn((6, d), |(i, _)| T::from_f64(0.5 + 1000.0 * (i / 2) as f64));
         let job = Job::new(6, Init::centroids(&far)).max_iter(2);
         let fitted = job.kmeans().device(Device::Cuda(0)).fit(&points).unwrap();
         assert_same_fit(&fitted, &job.reference(&points, None).unwrap());
