@@ -21,6 +21,8 @@ use crate::{Error, FittedKMeans, Init, KMeans, Notice};
 
 /// Pixels that a number of clusters is chosen on.
 const CHOSEN_ON: usize = 10_000;
+/// Pixels per colour from which clustering colours is faster than clustering pixels.
+const WORTH_COUNTING: usize = 4;
 /// With more pixels than this, the product of a weight and a count need not be exact.
 const MOST_WEIGHTED: usize = 1 << 29;
 
@@ -109,7 +111,7 @@ impl Segmentation {
     /// Whether every pixel is clustered, also where the distinct colours, weighing as much as their pixels, give the same
     /// labels, centroids, counts and inertia, bit for bit, in less time.
     ///
-    /// They do where features are colours of `u8` or `u16`, of which there are at most half as many as pixels; the
+    /// They do where features are colours of `u8` or `u16`, of which there are at most a quarter as many as pixels; the
     /// start is not random labels or k-means‖; the stop rule is not the share of labels changed; and no cluster
     /// loses its points on the way to take over the farthest pixel. In all other cases every pixel is clustered anyway. That takes
     /// memory for their features, 4·d bytes per pixel; the colours take 4 bytes per pixel.
@@ -179,7 +181,7 @@ impl Segmentation {
 
     fn segment_picture<S: Sample>(&self, picture: &Picture<'_, S>) -> Result<Segmented<S>, Error> {
         let n = picture.len();
-        let limit = if self.may_use_colours(picture) { n / 2 } else { 0 };
+        let limit = if self.may_use_colours(picture) { n / WORTH_COUNTING } else { 0 };
         // Few colours are worth knowing in any case: they may be fewer than k.
         let colours = (limit > 0).then(|| Colours::count(picture, self.features, limit)).flatten();
         if let Some(colours) = colours {

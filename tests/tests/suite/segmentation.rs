@@ -168,13 +168,16 @@ fn features_with_positions_are_those_of_the_reference() {
     let image = picture::<u8>((9, 12, 3), 30, 2);
     for (features, lab) in [(Features::RgbXy { weight: 0.5 }, false), (Features::LabXy { weight: 2.0 }, true)] {
         let step = if lab { 2.0 * 100.0 / 12.0 } else { 0.5 * 255.0 / 12.0 };
+        // Rounded to 2⁻¹² in Lab, to a 64th of the power of two below a pixel in positions: steps of 10.6 and 16.7.
+        let rounded = |v: f64, parts: f64| ((v * parts).round() / parts) as f32;
+        let parts = if lab { 64.0 / 16.0 } else { 64.0 / 8.0 };
         let points = Array2::from_shape_fn((108, 5), |(i, j)| {
             let (y, x) = (i / 12, i % 12);
             let rgb = [0, 1, 2].map(|c| f32::from(image[[y, x, c]]));
             match j {
-                3 => (x as f64 * step) as f32,
-                4 => (y as f64 * step) as f32,
-                _ if lab => srgb_to_lab(rgb.map(|c| c / 255.0))[j],
+                3 => rounded(x as f64 * step, parts),
+                4 => rounded(y as f64 * step, parts),
+                _ if lab => rounded(f64::from(srgb_to_lab(rgb.map(|c| c / 255.0))[j]), 4096.0),
                 _ => rgb[j],
             }
         });
