@@ -49,8 +49,8 @@ pub enum Alpha {
     Carry,
 }
 
-/// Binary digits after the point of L*, a* and b*.
-const LAB_DIGITS: i32 = 12;
+/// Binary digits after the point of L*, a* and b*: the most that colour features of an integer image have.
+pub(crate) const COLOUR_DIGITS: i32 = 12;
 /// Binary digits of a position after those of a pixel.
 const POSITION_DIGITS: i32 = 6;
 
@@ -100,7 +100,7 @@ impl Features {
         let unit = |i: usize| pixel[i.min(pixel.len() - 1)].to_f32() / S::WHITE;
         let lab = srgb_to_lab([unit(0), unit(1), unit(2)]);
         for (feature, value) in row[..pixel.len()].iter_mut().zip(lab) {
-            *feature = on_grid(f64::from(value), LAB_DIGITS);
+            *feature = on_grid(f64::from(value), COLOUR_DIGITS);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Images: segmentation and palettes, patches, and video.
 //!
 //! An image is an ndarray view `[h, w, c]` of `u8`, `u16` or `f32`: grey (c = 1), grey and alpha (2), RGB (3) or RGBA (4).
-//! With the crate feature `image` the functions also take and return [`DynamicImage`](::image::DynamicImage)s of the crate
-//! `image`, and [`open`] reads PNG and JPEG files, turned upright.
+//! With the crate feature `image` the functions also take and return `DynamicImage`s of the crate
+//! `image`, and `open` reads PNG and JPEG files, turned upright.
 //!
 //! - [`Segmentation`] clusters the pixels: labels, a palette with shares, and the image in the palette's colours.
 //! - [`Video`] does so frame after frame, each starting from the last one's centroids.

@@ -5,12 +5,14 @@ use std::ops::RangeInclusive;
 
 use kmeans_core::exact::ExactSum;
 use kmeans_core::rng::Random;
+use kmeans_core::scalar::power_of_two;
 use kmeans_core::seeding;
 use kmeans_core::settings::{EmptyCluster, Settings, Stop};
 use ndarray::{Array1, Array2, ArrayBase, ArrayView2, Data, Ix3};
 use rayon::prelude::*;
 
 use super::colours::Colours;
+use super::features::COLOUR_DIGITS;
 use super::picture::Picture;
 use super::seeding::plus_plus;
 use super::segmented::Segmented;
@@ -297,35 +299,29 @@ fn spread(mut fitted: FittedKMeans<f32>, colours: Colours) -> FittedKMeans<f32> 
     fitted
 }
 
-/// [`kmeans_core::reference::mean_variance`] of all pixels: exact sums, which may be made colour by colour.
+/// [`kmeans_core::reference::mean_variance`] of all pixels. Colour features are multiples of 2⁻¹², so that their sums and
+/// those of their squares are integers.
 fn mean_variance(colours: &Colours) -> f64 {
-    let (m, d) = colours.rows.dim();
-    let n = colours.index.len() as u64;
+    let (n, d) = (colours.index.len() as u64, colours.rows.ncols());
     let rows = colours.rows.as_slice().expect("packed");
-    let sum_of = |column: usize, add: &(dyn Fn(&mut ExactSum, f64, f64) + Sync)| {
-        (0..m.div_ceil(4096))
-            .into_par_iter()
-            .map(|chunk| {
-                let mut sum = ExactSum::new();
-                for i in chunk * 4096..m.min((chunk + 1) * 4096) {
-                    add(&mut sum, colours.counts[i] as f64, f64::from(rows[i * d + column]));
-                }
-                sum
-            })
-            .reduce(ExactSum::new, |mut a, b| {
-                a.merge(&b);
-                a
-            })
-    };
     let mut scatter = ExactSum::new();
     for column in 0..d {
-        let mean: f64 = sum_of(column, &|sum, count, v| sum.add_product(count, v)).divide(&ExactSum::from_count(n));
-        scatter.merge(&sum_of(column, &|sum, count, v| {
-            // count·(v − m)²
-            sum.add_triple(count, v, v);
-            sum.add_triple(-2.0 * count, v, mean);
-            sum.add_triple(count, mean, mean);
-        }));
+        let sums = |(row, &count): (&[f32], &u64)| {
+            let value = (f64::from(row[column]) * power_of_two(COLOUR_DIGITS)) as i64;
+            let times = i128::from(count) * i128::from(value);
+            (times, times * i128::from(value))
+        };
+        let rows = rows.par_chunks_exact(d).zip(&colours.counts).with_min_len(1 << 12);
+        let (sum, squares) = rows.map(sums).reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let mut total = ExactSum::new();
+        total.add_integer(sum, -COLOUR_DIGITS);
+        let mean: f64 = total.divide(&ExactSum::from_count(n));
+        // Σ (v − m)² = Σ v² − 2·m·Σ v + n·m²
+        scatter.add_integer(squares, -2 * COLOUR_DIGITS);
+        for (part, exponent) in [(sum >> 32, 32), (sum & 0xffff_ffff, 0)] {
+            scatter.add_triple(-2.0 * power_of_two(exponent - COLOUR_DIGITS), mean, part as f64);
+        }
+        scatter.add_triple(n as f64, mean, mean);
     }
     scatter.to_f64() / (n as f64 * d as f64)
 }
