@@ -43,7 +43,8 @@ def scikit_learn():
 def opencv():
     data = points.astype(np.float32)
     distances = np.stack([((data - c) ** 2).sum(axis=1) for c in start])
-    labels = distances.argmin(axis=0).astype(np.int32)
+    # One column: labels of another shape are read but not written.
+    labels = distances.argmin(axis=0).astype(np.int32).reshape(-1, 1)
     criteria = (cv2.TERM_CRITERIA_MAX_ITER, iterations, 0)
     _, labels, centres = cv2.kmeans(data, k, labels, criteria, 1, cv2.KMEANS_USE_INITIAL_LABELS)
     return np.rint(centres).astype(np.uint8)[labels.ravel()].reshape(image.shape)
