@@ -4,8 +4,8 @@
 //! cargo run --release --example patch_clustering -- [IMAGE] [--k 80] [--help]
 //! ```
 //!
-//! The work is four steps, each in a file of its own: read the image (`photo`), cut it into patches (`patches`), cluster
-//! them (here), draw the picture (`montage`).
+//! The work is four steps: read the image (`photo`), cut it into patches (the library), cluster them (here), draw the
+//! picture (`montage`).
 
 mod clusters;
 mod layout;
@@ -14,24 +14,21 @@ mod options;
 mod patches;
 mod photo;
 mod report;
-mod text;
 mod watch;
 
 use std::fs;
-use std::io::{BufWriter, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
-use image::RgbImage;
-use image::codecs::png::{CompressionType, FilterType, PngEncoder};
-use kmeans_host::{Error, FittedKMeans, KMeans, Stop};
+use kmeans_examples::picture::save;
+use kmeans_host::image::Patches;
+use kmeans_host::{Error, FittedKMeans, KMeans, MinimumSize, Stop};
 use ndarray::Array2;
 
 use montage::Montage;
 use options::Options;
-use patches::Grid;
+use patches::{as_array, from_array};
 use photo::Photo;
 use report::Stages;
 use watch::{Times, Watch};
@@ -56,15 +53,17 @@ fn run(options: &Options) -> Result<()> {
     let mut stages = Stages::default();
 
     let photo = stages.timed("load", || Photo::load(options.image.as_deref()))?;
-    let grid = Grid::new(photo.pixels.dimensions(), options.patch, options.stride)?;
-    let patches = stages.timed("patches", || grid.extract(&photo.pixels))?;
+    let pixels = as_array(&photo.pixels);
+    let grid = Patches::new(pixels.dim(), options.patch as usize, options.stride as usize)?;
+    let patches = stages.timed("patches", || grid.extract(&pixels))?;
     report::image(&photo);
     report::patches(&patches, options.patch);
 
     let (fitted, times) = stages.timed("fit", || fit(options, &patches))?;
     report::fit(&fitted, &times, options.init.description());
 
-    let rebuilt = stages.timed("rebuild", || grid.rebuild(fitted.centroids(), fitted.labels()));
+    let rebuilt = stages.timed("rebuild", || grid.reconstruct(&fitted.centroids(), fitted.labels(), None))?;
+    let rebuilt = from_array(&rebuilt);
     let montage = Montage {
         photo: &photo,
         rebuilt: &rebuilt,
@@ -107,21 +106,12 @@ fn fit(options: &Options, patches: &Array2<f32>) -> Result<(FittedKMeans<f32>, T
         .seed(options.seed)
         .device(options.device)
         .on_progress(move |progress| observer.report(progress));
-    let fitted = pool.install(|| model.fit(patches));
+    // With a minimum of 0 this is one fit.
+    let minimum = MinimumSize::new(options.min_size).clusters(options.min_clusters);
+    let fitted = pool.install(|| minimum.fit(&model, patches));
     let times = watch.end();
     match fitted {
         Err(Error::Cancelled { .. }) => bail!("interrupted before there were centroids"),
         fitted => Ok((fitted?, times)),
     }
-}
-
-/// Writes a PNG, as small as the encoder can make it.
-fn save(picture: &RgbImage, path: &Path) -> Result<()> {
-    let write = || -> Result<()> {
-        let mut file = BufWriter::new(fs::File::create(path)?);
-        let encoder = PngEncoder::new_with_quality(&mut file, CompressionType::Best, FilterType::Adaptive);
-        picture.write_with_encoder(encoder)?;
-        Ok(file.flush()?)
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
 }

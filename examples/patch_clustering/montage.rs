@@ -1,26 +1,19 @@
 //! The picture: the image, the image rebuilt from centroids, and the clusters with some of their patches.
 
-use image::imageops::{self, FilterType};
-use image::{Rgb, RgbImage};
+use image::RgbImage;
+use kmeans_examples::picture::{BRIGHT, COUNT, PAPER, SHARE, TEXT, fitted_into, paste};
+use kmeans_examples::text::{Pen, counted, grouped, percent};
 use kmeans_host::FittedKMeans;
+use kmeans_host::image::psnr;
 use ndarray::Array2;
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight};
 
 use crate::clusters::{self, Cluster};
 use crate::layout::{GUTTER, INNER, Layout, MARGIN, WIDTH};
-use crate::patches::{as_image, psnr};
+use crate::patches::{as_array, as_image};
 use crate::photo::Photo;
-use crate::text::{Pen, counted, grouped, percent};
-
-// Neither black nor white, so that black and white patches keep their outline.
-const PAPER: Rgb<u8> = Rgb([40, 44, 52]);
-const BRIGHT: Rgb<u8> = Rgb([236, 238, 242]);
-const DIM: Rgb<u8> = Rgb([176, 182, 192]);
 
 const TITLE: Pen = Pen::new(RasterHeight::Size32, FontWeight::Bold, BRIGHT);
-const TEXT: Pen = Pen::new(RasterHeight::Size20, FontWeight::Regular, DIM);
-const COUNT: Pen = Pen::new(RasterHeight::Size16, FontWeight::Bold, BRIGHT);
-const SHARE: Pen = Pen::new(RasterHeight::Size16, FontWeight::Regular, DIM);
 
 /// More clusters than this are not all shown: the picture would be too tall for any viewer.
 const MOST_SHOWN: usize = 500;
@@ -67,7 +60,8 @@ impl Montage<'_> {
         let (width, height) = self.photo.pixels.dimensions();
         let source = format!(", {width} × {height}");
         let name = TEXT.shortened(&self.photo.name, panel.0 - TEXT.width(&source));
-        let quality = psnr(&self.photo.pixels, self.rebuilt);
+        let quality =
+            psnr(&as_array(&self.photo.pixels), &as_array(self.rebuilt), 255.0).expect("two images of one size");
         let quality = if quality.is_finite() { format!("PSNR {quality:.1} dB") } else { "no difference".into() };
         let rebuilt = format!("rebuilt from {}, {quality}", counted(k as u64, "centroid", "centroids"));
         for (x, caption, picture) in
@@ -136,43 +130,26 @@ fn write(canvas: &mut RgbImage, at: (u32, u32), text: &str, width: u32) {
     TEXT.write(canvas, at, &TEXT.shortened(text, width));
 }
 
-fn paste(canvas: &mut RgbImage, image: &RgbImage, (x, y): (u32, u32)) {
-    imageops::replace(canvas, image, x.into(), y.into());
-}
-
 /// A square image at another size: with crisp pixels when enlarged.
 fn square(image: &RgbImage, side: u32) -> RgbImage {
     fitted_into(image, (side, side))
 }
 
-/// `image` as large as `room` allows. From twice its size on, pixels are repeated, so that they stay crisp and files
-/// small; other factors would make them uneven, so there it is resampled.
-fn fitted_into(image: &RgbImage, room: (u32, u32)) -> RgbImage {
-    let (width, height) = image.dimensions();
-    let scale = f64::min(f64::from(room.0) / f64::from(width), f64::from(room.1) / f64::from(height));
-    if scale == 1.0 {
-        return image.clone();
-    }
-    if scale >= 2.0 {
-        return imageops::resize(image, width * scale as u32, height * scale as u32, FilterType::Nearest);
-    }
-    let scaled = |length: u32| ((f64::from(length) * scale).round() as u32).max(1);
-    imageops::resize(image, scaled(width), scaled(height), FilterType::CatmullRom)
-}
-
 #[cfg(test)]
 mod tests {
+    use image::Rgb;
+    use kmeans_host::image::Patches;
     use kmeans_host::{EmptyCluster, Init, KMeans};
 
     use super::*;
-    use crate::patches::Grid;
+    use crate::patches::from_array;
 
     fn montage(pixels: RgbImage, side: u32, k: usize, samples: Option<u32>) -> RgbImage {
-        let grid = Grid::new(pixels.dimensions(), side, 1).unwrap();
-        let patches = grid.extract(&pixels).unwrap();
+        let grid = Patches::new(as_array(&pixels).dim(), side as usize, 1).unwrap();
+        let patches = grid.extract(&as_array(&pixels)).unwrap();
         let model = KMeans::new(k).init(Init::FirstK).empty_cluster(EmptyCluster::Keep).max_iter(2);
         let fitted = model.fit(&patches).unwrap();
-        let rebuilt = grid.rebuild(fitted.centroids(), fitted.labels());
+        let rebuilt = from_array(&grid.reconstruct(&fitted.centroids(), fitted.labels(), None).unwrap());
         let photo = Photo { name: "a".repeat(300), pixels };
         Montage { photo: &photo, rebuilt: &rebuilt, patches: &patches, side, fitted: &fitted, start: "here", samples }
             .draw()
@@ -202,14 +179,5 @@ mod tests {
     fn a_number_of_samples_can_be_asked_for() {
         let tall = montage(coloured(40, 40), 5, 80, Some(40)).height();
         assert!(tall > montage(coloured(40, 40), 5, 80, Some(0)).height());
-    }
-
-    #[test]
-    fn images_fill_their_room_and_small_ones_keep_square_pixels() {
-        let size = |width, height| fitted_into(&coloured(width, height), (512, 512)).dimensions();
-        assert_eq!(size(256, 256), (512, 512));
-        assert_eq!(size(100, 50), (500, 250));
-        assert_eq!(size(400, 300), (512, 384));
-        assert_eq!(size(4000, 2), (512, 1));
     }
 }

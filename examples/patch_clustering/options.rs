@@ -43,6 +43,14 @@ pub struct Options {
     #[arg(long, default_value_t = 1, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..))]
     pub stride: u32,
 
+    /// Remove clusters with fewer patches, the smallest first, and iterate anew from the centroids left
+    #[arg(long, default_value_t = 0, value_name = "PATCHES")]
+    pub min_size: u64,
+
+    /// With --min-size: leave at least this many clusters
+    #[arg(long, default_value_t = 1, value_name = "N", requires = "min_size")]
+    pub min_clusters: usize,
+
     /// Where the fit runs: auto, cpu or cuda:N
     #[arg(long, default_value = "auto")]
     pub device: Device,

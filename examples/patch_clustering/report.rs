@@ -10,8 +10,8 @@ use kmeans_host::FittedKMeans;
 use ndarray::Array2;
 
 use crate::photo::Photo;
-use crate::text::{counted, duration, grouped, percent};
 use crate::watch::Times;
+use kmeans_examples::text::{counted, duration, grouped, percent};
 
 /// The image.
 pub fn image(photo: &Photo) {

@@ -8,7 +8,7 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use kmeans_host::{Control, Progress};
 
-use crate::text::grouped;
+use kmeans_examples::text::grouped;
 
 /// Follows one fit. Clones follow the same one.
 #[derive(Clone)]

@@ -193,4 +193,103 @@ pub enum Error {
         /// Rounds completed in the start that was running.
         iterations: usize,
     },
+    /// An image is not `[h, w, c]` with pixels and 1 to 4 channels.
+    #[error(
+        "the image is [h, w, c] = [{height}, {width}, {channels}]: it needs at least one pixel, and 1 (grey), 2 (grey and \
+         alpha), 3 (RGB) or 4 (RGBA) channels"
+    )]
+    ImageShape {
+        /// Rows of pixels.
+        height: usize,
+        /// Columns of pixels.
+        width: usize,
+        /// Channels.
+        channels: usize,
+    },
+    /// A channel of a pixel is NaN or infinite.
+    #[error("channel {channel} of the pixel at x = {x}, y = {y} is {value}: every value must be finite")]
+    PixelNotFinite {
+        /// Column of the first such pixel.
+        x: usize,
+        /// Its row.
+        y: usize,
+        /// Its channel.
+        channel: usize,
+        /// The value.
+        value: f32,
+    },
+    /// All pixels are fully transparent, and pixels weigh as their alpha says.
+    #[error("every pixel is fully transparent: use Alpha::Carry to cluster the colours beneath")]
+    Transparent,
+    /// The weight of positions is not a positive number.
+    #[error("the spatial weight is {weight}: it must be finite and positive; use Rgb or Lab to leave positions out")]
+    BadSpatialWeight {
+        /// The weight.
+        weight: f32,
+    },
+    /// Patches that are empty, or larger than the image.
+    #[error(
+        "patches of {side} × {side} pixels, one every {stride}, do not fit an image of [h, w, c] = [{height}, {width}, \
+         {channels}]: side and stride must be at least 1, the side at most the smaller of h and w"
+    )]
+    PatchSize {
+        /// Pixels per side of a patch.
+        side: usize,
+        /// Pixels from one patch to the next.
+        stride: usize,
+        /// Rows of pixels.
+        height: usize,
+        /// Columns of pixels.
+        width: usize,
+        /// Channels.
+        channels: usize,
+    },
+    /// Two things that must have the same shape have not.
+    #[error("{what} is {found:?} but {expected:?} is needed")]
+    Shape {
+        /// What has the wrong shape.
+        what: &'static str,
+        /// The shape needed.
+        expected: Vec<usize>,
+        /// The shape found.
+        found: Vec<usize>,
+    },
+    /// An image file cannot be read.
+    #[error("the image {what} cannot be read: {reason}")]
+    ImageFile {
+        /// The file.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A range of k has nothing to choose from.
+    #[error(
+        "there is no k between {from} and {to} that can be scored: ask for 1 ≤ from ≤ to, and fewer clusters than points"
+    )]
+    EmptyKRange {
+        /// The smallest k asked for.
+        from: usize,
+        /// The largest.
+        to: usize,
+    },
+    /// A score compares clusters, but there is nothing to compare.
+    #[error(
+        "{clusters} clusters have points, of {n} points: this score needs at least 2 clusters, and fewer than there are points"
+    )]
+    NotScorable {
+        /// Clusters that have points.
+        clusters: usize,
+        /// Points.
+        n: usize,
+    },
+    /// A label is not below the number of clusters.
+    #[error("the label at index {index} is {label}, but there are {k} clusters")]
+    LabelTooLarge {
+        /// Index of the first such label.
+        index: usize,
+        /// The label.
+        label: u32,
+        /// Clusters.
+        k: usize,
+    },
 }

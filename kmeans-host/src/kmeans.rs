@@ -39,11 +39,11 @@ use crate::{Device, Element, Error, Init};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct KMeans {
-    k: usize,
-    init: Init,
-    settings: Settings,
+    pub(crate) k: usize,
+    pub(crate) init: Init,
+    pub(crate) settings: Settings,
     n_init: usize,
-    seed: u64,
+    pub(crate) seed: u64,
     device: Device,
     observer: Option<Observer>,
 }
@@ -178,11 +178,43 @@ impl KMeans {
         Ok(FittedKMeans::new(best, job.labels()?, self.device, engine.name()))
     }
 
+    /// As [`fit_weighted`](Self::fit_weighted), but from what `start` makes of the draws of each start, and by `settings`.
+    pub(crate) fn fit_from<T: Element>(
+        &self,
+        view: ArrayView2<'_, T>,
+        weights: Vec<f64>,
+        settings: &Settings,
+        mut start: impl FnMut(&Random, OnSeeding<'_>) -> Result<Array2<T>, Error>,
+    ) -> Result<FittedKMeans<T>, Error> {
+        self.check(view.dim())?;
+        let device = resolve(self.device)?;
+        let engine = engine_for::<T>(device, self.work(view.dim()))?;
+        let points = Points::to_fit(view, Some(weights))?;
+        let mut fit = |engine: &dyn Engine<T>| {
+            let mut job = engine.load(&points, Task::Fit { k: self.k })?;
+            let best = self.best_of(job.as_mut(), settings, &mut |_, random, seeding| start(random, seeding))?;
+            Ok(FittedKMeans::new(best, job.labels()?, self.device, engine.name()))
+        };
+        match fit(engine.as_ref()) {
+            Err(Error::DeviceMemory { .. }) if device == Device::Auto => fit(T::cpu().as_ref()),
+            fitted => fitted,
+        }
+    }
+
     /// The best of all starts, whose labels `job` has.
     pub(crate) fn fit_job<T: Element>(&self, job: &mut dyn Job<T>, facts: &Facts) -> Result<Outcome<T>, Error> {
+        self.best_of(job, &self.settings, &mut |job, random, seeding| self.start(job, facts, random, seeding))
+    }
+
+    fn best_of<T: Element>(
+        &self,
+        job: &mut dyn Job<T>,
+        settings: &Settings,
+        start: OnStart<'_, T>,
+    ) -> Result<Outcome<T>, Error> {
         let mut best: Option<Outcome<T>> = None;
         for restart in 0..self.starts() {
-            let outcome = match self.run(job, facts, restart) {
+            let outcome = match self.run(job, settings, restart, start) {
                 // The observer said to finish while a later start was being seeded: there is a model to return.
                 Err(Stopped::WhileSeeding(Control::Finish)) if best.is_some() => break,
                 outcome => outcome?,
@@ -248,11 +280,17 @@ impl KMeans {
         Ok(())
     }
 
-    fn run<T: Element>(&self, job: &mut dyn Job<T>, facts: &Facts, restart: usize) -> Result<Outcome<T>, Stopped> {
+    fn run<T: Element>(
+        &self,
+        job: &mut dyn Job<T>,
+        settings: &Settings,
+        restart: usize,
+        start: OnStart<'_, T>,
+    ) -> Result<Outcome<T>, Stopped> {
         let report = |progress: Progress| self.observer.as_ref().map_or(Control::Continue, |o| (o.0)(&progress));
         let random = Random::new(self.seed, restart as u32);
         let mut answer = Control::Continue;
-        let start = self.start(job, facts, &random, &mut |done, total| {
+        let start = start(job, &random, &mut |done, total| {
             answer = report(Progress::Seeding { restart, done, total });
             answer
         });
@@ -260,7 +298,7 @@ impl KMeans {
             Err(Error::Cancelled { .. }) => return Err(Stopped::WhileSeeding(answer)),
             start => start?,
         };
-        let outcome = job.lloyd(start, &self.settings, &mut |iteration, record| {
+        let outcome = job.lloyd(start, settings, &mut |iteration, record| {
             report(Progress::Iteration { restart, iteration, max_iter: self.settings.max_iter, record })
         });
         Ok(outcome?)
@@ -286,6 +324,9 @@ impl KMeans {
         job.rows(&rows)
     }
 }
+
+/// Makes the starting centroids of one start from its draws.
+type OnStart<'a, T> = &'a mut dyn FnMut(&mut dyn Job<T>, &Random, OnSeeding<'_>) -> Result<Array2<T>, Error>;
 
 /// Why a start gave no outcome.
 enum Stopped {

@@ -20,6 +20,7 @@
 //!
 //! # Features
 //! - `cuda` (default): fits run on NVIDIA GPUs. Needs no CUDA toolkit to build and no driver to run without a GPU.
+//! - `image`: images as the crate `image` has them, in and out of module [`image`], and PNG and JPEG files.
 //! - `serde`: [`FittedKMeans`] can be saved and loaded.
 //! - `kernels`: single kernels can be launched, as benchmarks and tests of kernels do (module `kernels`).
 
@@ -32,13 +33,16 @@ mod element;
 mod engine;
 mod error;
 mod fitted;
+pub mod image;
 mod init;
 mod kmeans;
+mod minimum_size;
 mod notice;
 mod points;
 mod progress;
 #[cfg(feature = "serde")]
 mod saved;
+pub mod select_k;
 
 #[cfg(feature = "cuda")]
 pub use cuda::{DevicePoints, FittedOnDevice};
@@ -49,6 +53,7 @@ pub use fitted::FittedKMeans;
 pub use half::{bf16, f16};
 pub use init::Init;
 pub use kmeans::KMeans;
+pub use minimum_size::MinimumSize;
 
 pub use kmeans_core::settings::{EmptyCluster, Iteration, Stop};
 pub use notice::Notice;

@@ -19,6 +19,13 @@ pub enum Notice {
         /// Clusters that have points.
         non_empty: usize,
     },
+    /// An image has fewer distinct colours (or pixels) than clusters were asked for: each got a cluster of its own.
+    FewerColours {
+        /// Clusters asked for.
+        k: usize,
+        /// Colours found.
+        found: usize,
+    },
 }
 
 impl fmt::Display for Notice {
@@ -30,6 +37,13 @@ impl fmt::Display for Notice {
             }
             Self::EmptyClusters { k, non_empty } => {
                 write!(f, "{non_empty} of {k} clusters have points: there may be fewer than {k} distinct points")
+            }
+            Self::FewerColours { k, found } => {
+                let s = if *found == 1 { "" } else { "s" };
+                write!(
+                    f,
+                    "{k} clusters were asked for but the image has {found} colour{s}: each is a cluster of its own"
+                )
             }
         }
     }

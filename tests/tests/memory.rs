@@ -6,6 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use kmeans_host::image::Segmentation;
 use kmeans_host::{Init, KMeans, Stop};
 use kmeans_tests::data::{Kind, points};
 use kmeans_tests::layout::{Layout, with_layout};
@@ -110,4 +111,17 @@ fn nothing_is_left_behind() {
     drop(kmeans(30, Init::KMeansParallel).fit(&points).unwrap());
     let after = ALLOCATOR.current_usage();
     assert!(after.saturating_sub(before) < 64 << 10, "{before} bytes before, {after} after");
+}
+
+/// 100 megapixels of three bytes: labels are four bytes per pixel, and nothing else grows with them.
+#[test]
+fn an_image_of_100_megapixels_takes_its_labels_and_little_more() {
+    let _turn = in_turn();
+    let side = 10_000;
+    let image = ndarray::Array3::from_shape_fn((side, side, 3), |(y, x, c)| ((x >> 6) + (y >> 7) * (c + 1)) as u8);
+    let segmentation = Segmentation::new(6).kmeans(kmeans(6, Init::KMeansPlusPlus));
+    let (segmented, peak) = peak_of(|| segmentation.segment(&image).unwrap());
+    assert_eq!(segmented.labels().dim(), (side, side));
+    assert!(segmented.distinct_colours().is_some());
+    assert!(peak < 4 * side * side + 64 * MIB, "{} MiB", peak / MIB);
 }

@@ -1,4 +1,4 @@
-//! The filter's inner loop for one to four columns: lanes over rows.
+//! The filter's inner loop for one to five columns: lanes over rows.
 //!
 //! With so few columns a tile over centroids would spend its time on minima across lanes. Here every lane is a row of
 //! its own, coordinates lie one column after the other, and each centroid is a handful of broadcast values. One error
@@ -11,7 +11,7 @@ use super::filter::{FAR_POINT, Panels, up};
 use super::frame::Frame;
 
 /// Most columns this path takes.
-pub(crate) const MAX_COLUMNS: usize = 4;
+pub(crate) const MAX_COLUMNS: usize = 5;
 /// Rows handled at once; a multiple of every vector width.
 pub(crate) const GROUP_ROWS: usize = 256;
 /// Vectors of rows handled together, to hide the latency of an operation.
@@ -20,7 +20,7 @@ const VECTORS: usize = 4;
 /// Centroids as this path reads them.
 pub(crate) struct Broadcast {
     d: usize,
-    /// Per centroid |z|²/2 and the negated coordinates, padded to four.
+    /// Per centroid |z|²/2 and the negated coordinates, padded.
     values: Vec<[f32; 1 + MAX_COLUMNS]>,
     /// The largest slope and offset of all centroids.
     slope: f32,
@@ -66,7 +66,7 @@ impl Group {
 }
 
 impl Broadcast {
-    /// `None` where this path does not pay: more columns than four, or centroids of such different sizes that one bound
+    /// `None` where this path does not pay: more columns than five, or centroids of such different sizes that one bound
     /// for all of them would be loose.
     pub fn new(panels: &Panels) -> Option<Self> {
         if panels.d > MAX_COLUMNS {
@@ -101,7 +101,8 @@ impl Broadcast {
             1 => arch.dispatch(Load::<T, 1> { frame, rows, columns: &mut group.columns }),
             2 => arch.dispatch(Load::<T, 2> { frame, rows, columns: &mut group.columns }),
             3 => arch.dispatch(Load::<T, 3> { frame, rows, columns: &mut group.columns }),
-            _ => arch.dispatch(Load::<T, 4> { frame, rows, columns: &mut group.columns }),
+            4 => arch.dispatch(Load::<T, 4> { frame, rows, columns: &mut group.columns }),
+            _ => arch.dispatch(Load::<T, 5> { frame, rows, columns: &mut group.columns }),
         };
         group.rho = panels.rho(largest);
         if !(group.rho <= FAR_POINT) {
@@ -117,7 +118,8 @@ impl Broadcast {
             1 => arch.dispatch(Scores::<1> { broadcast: self, n, group }),
             2 => arch.dispatch(Scores::<2> { broadcast: self, n, group }),
             3 => arch.dispatch(Scores::<3> { broadcast: self, n, group }),
-            _ => arch.dispatch(Scores::<4> { broadcast: self, n, group }),
+            4 => arch.dispatch(Scores::<4> { broadcast: self, n, group }),
+            _ => arch.dispatch(Scores::<5> { broadcast: self, n, group }),
         }
     }
 }

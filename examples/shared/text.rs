@@ -1,5 +1,7 @@
 //! Text for the picture, and numbers as people write them.
 
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use image::{Rgb, RgbImage};
@@ -14,6 +16,7 @@ pub struct Pen {
 }
 
 impl Pen {
+    /// A pen.
     pub const fn new(size: RasterHeight, weight: FontWeight, colour: Rgb<u8>) -> Self {
         Self { size, weight, colour }
     }
@@ -41,7 +44,7 @@ impl Pen {
     pub fn write(&self, canvas: &mut RgbImage, (x, y): (u32, u32), text: &str) {
         for (i, c) in text.chars().enumerate() {
             let raster = [c, '?'].into_iter().find_map(|c| get_raster(c, self.weight, self.size));
-            let raster = raster.expect("the font has a question mark");
+            let Some(raster) = raster else { continue };
             for (j, &ink) in raster.pixels().iter().enumerate() {
                 let (dx, dy) = ((i * raster.width() + j % raster.width()) as u32, (j / raster.width()) as u32);
                 if let Some(pixel) = canvas.get_pixel_mut_checked(x + dx, y + dy) {
@@ -57,6 +60,11 @@ impl Pen {
             *below = ((mix + 127) / 255) as u8;
         }
     }
+}
+
+/// One line on stdout. That nobody reads it any more, as with `| head`, is no reason to stop.
+pub fn say(text: impl Display) {
+    let _ = writeln!(io::stdout(), "{text}");
 }
 
 /// An integer with a comma between thousands.
