@@ -65,7 +65,7 @@ pub mod kernels {
     pub use crate::cuda::driver::{Arg, Array, Gpu, Span, Stored, Stream, TIER_VARIABLE, read, write};
 }
 
-/// The README's examples are tests too.
-#[cfg(doctest)]
+/// The README's examples are tests too, where the features they show are there.
+#[cfg(all(doctest, feature = "cuda", feature = "image"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;
