@@ -10,7 +10,8 @@ pub struct Work {
     multiplications: f64,
 }
 
-/// Below this many multiplications a fit takes the processor less time than a GPU takes to start up.
+/// Below this many multiplications 16 threads of a processor were as fast as an H200 that was open already (docs/kernels.md,
+/// C). What opening a GPU costs, once per process, is not counted.
 const WORTH_A_GPU: f64 = 2e8;
 
 impl Work {

@@ -59,7 +59,12 @@ pub use kmeans_core::settings::{EmptyCluster, Iteration, Stop};
 pub use notice::Notice;
 pub use progress::{Control, Progress};
 
-/// Launching single kernels of kmeans-kernels, checked against the launch contract (`kmeans_core::launch`).
+/// Launching single kernels of kmeans-kernels, checked against the launch contract (`kmeans_core::launch`): number and types
+/// of the arguments, and the lengths of arrays as far as their sizes are arguments.
+///
+/// Not checked, and up to whoever launches: that numbers which select a place are in range (labels below k, rows below n), that
+/// arrays are used on the stream they were made on, and that sizes which are no arguments are met. A breach is an error
+/// of the device or a wrong result; it touches device memory alone.
 #[cfg(feature = "kernels")]
 pub mod kernels {
     pub use crate::cuda::driver::{Arg, Array, Gpu, Span, Stored, Stream, TIER_VARIABLE, read, write};

@@ -34,12 +34,12 @@ enum Method {
     Direct,
 }
 
-/// Fewer multiplications per row than this are not worth laying centroids out in tiles.
+/// Fewer multiplications per row than this are not worth laying centroids out in tiles: a guess, yet to be measured.
 const STREAM_FROM: u64 = 512;
-/// Fewer multiplications per row than this are not worth tiles in shared memory.
+/// Fewer multiplications per row than this are not worth tiles in shared memory: a guess, yet to be measured.
 const TILES_FROM: u64 = 256;
 
-/// The fastest method for points of type `T` and k clusters, measured on an H200 (docs/kernels.md).
+/// The method for points of type `T` and k clusters. docs/kernels.md has times of each.
 fn method<T: Number>(tier: &str, facts: &Facts, k: usize, aligned: bool) -> Method {
     let work = k as u64 * facts.d as u64;
     let single = launch::SINGLE_TYPES.contains(&T::STORED);

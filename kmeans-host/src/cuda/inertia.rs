@@ -86,7 +86,13 @@ impl Inertia {
         if !centroids.is_zero() {
             limbs = limbs.reach(points + centroids.high.max(0) + 2).reach(weights + 2 * centroids.high.max(0) + 2);
         }
-        Ok(Self { squares: square_sum(data, true)?, limbs })
+        let squares = if let Some(squares) = data.known.squares.get() {
+            squares.clone()
+        } else {
+            let squares = square_sum(data, true)?;
+            data.known.squares.get_or_init(|| squares).clone()
+        };
+        Ok(Self { squares, limbs })
     }
 
     /// Words of the limbs that [`launch`](Self::launch) adds to.
@@ -172,6 +178,9 @@ fn square_sum<T: Number>(data: &Data<'_, T>, weighted: bool) -> Result<ExactSum,
 
 /// [`kmeans_core::reference::mean_variance`].
 pub fn mean_variance<T: Number>(data: &Data<'_, T>) -> Result<f64, Error> {
+    if let Some(&variance) = data.known.variance.get() {
+        return Ok(variance);
+    }
     let (n, d) = (data.facts.n, data.facts.d);
     // The sums of columns are those of one cluster that has all points; the variance knows no weights.
     let labels = data.stream.zeros(n)?;
@@ -187,5 +196,5 @@ pub fn mean_variance<T: Number>(data: &Data<'_, T>) -> Result<f64, Error> {
         scatter.add_scaled(limbs, base, -2 * significand, exponent);
         scatter.add_triple(n as f64, mean, mean);
     }
-    Ok(scatter.to_f64() / (n as f64 * d as f64))
+    Ok(*data.known.variance.get_or_init(|| scatter.to_f64() / (n as f64 * d as f64)))
 }

@@ -1,5 +1,8 @@
 //! Work on one set of points that lies in a GPU's memory.
 
+use std::cell::OnceCell;
+
+use kmeans_core::exact::ExactSum;
 use kmeans_core::launch;
 use kmeans_core::rng::Random;
 use kmeans_core::seeding::vacancy_row;
@@ -51,6 +54,17 @@ pub struct Data<'a, T> {
     pub points: Place<'a, T>,
     /// The weights, or an array that nobody reads.
     pub weights: Array<f64>,
+    /// What all starts of a fit need of the points, once it is known.
+    pub known: Known,
+}
+
+/// Exact sums over all points, each made when it is first asked for.
+#[derive(Default)]
+pub struct Known {
+    /// Σ w·|x|².
+    pub squares: OnceCell<ExactSum>,
+    /// The mean variance of the columns.
+    pub variance: OnceCell<f64>,
 }
 
 impl<'a, T: Number> Data<'a, T> {
@@ -60,7 +74,7 @@ impl<'a, T: Number> Data<'a, T> {
             Some(weights) => stream.upload(weights)?,
             None => stream.zeros(1)?,
         };
-        Ok(Self { stream, facts, points, weights })
+        Ok(Self { stream, facts, points, weights, known: Known::default() })
     }
 
     /// Points.

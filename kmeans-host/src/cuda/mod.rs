@@ -1,8 +1,9 @@
 //! The CUDA engine: the kernels of kmeans-kernels, from the first copy to the last label on the GPU.
 //!
-//! [`driver`] launches and allocates, everything else is safe code over it. A [`job`] has the points; [`lloyd`] runs the
+//! [`driver`] launches and allocates, what [`arguments`] has checked; everything else is safe code over it. A [`job`] has the points; [`lloyd`] runs the
 //! rounds over [`assigner`] (and on Hopper [`stream`]), [`sums`], [`inertia`] and [`empty`]; [`seeding`] picks rows.
 
+mod arguments;
 mod assigner;
 pub(crate) mod driver;
 mod empty;

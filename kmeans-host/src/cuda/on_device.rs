@@ -292,10 +292,13 @@ impl<T: Element> FittedKMeans<T> {
     /// The label of each of `points`, which are in a GPU's memory: the labels are there too, `[n]`.
     ///
     /// # Errors
-    /// As [`predict`](Self::predict).
+    /// As [`predict`](Self::predict), and if there are no points: device memory has no arrays of nothing.
     pub fn predict_on_device(&self, points: &DevicePoints<'_, T>) -> Result<CudaSlice<u32>, Error> {
         if points.d != self.centroids.ncols() {
             return Err(Error::DimensionMismatch { expected: self.centroids.ncols(), found: points.d });
+        }
+        if points.n == 0 {
+            return Err(Error::NoPoints);
         }
         T::predict_on_device(points, self.centroids())
     }
