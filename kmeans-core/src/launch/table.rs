@@ -571,20 +571,23 @@ pub const SCALE_DIVIDE_WEIGHTED: Kernel = kernel(
         D,
     ],
 );
-/// Movement of the centroids. Launch: `blocks(1, 0)`.
-pub const SCALE_MOVEMENT: Kernel = kernel(
-    "scale_movement",
+/// How far each centroid moved. Launch: `thread_each(k)`.
+pub const SCALE_MOVED: Kernel = kernel(
+    "scale_moved",
     POINT_TYPES,
-    1024,
-    &[
-        CENTROIDS,
-        input("old", Type::T, "[k, d]"),
-        output("moved", Type::F64, "[k]"),
-        output("total", Type::F64, "[1]"),
-        K,
-        D,
-    ],
+    32,
+    &[CENTROIDS, input("old", Type::T, "[k, d]"), output("moved", Type::F64, "[k]"), K, D],
 );
+/// Movements that a block has at a time.
+pub const MOVEMENT_CLUSTERS: u32 = 1024;
+/// Movement of the centroids: the sum, in order. Launch: [`scale_movement`].
+pub const SCALE_MOVEMENT: Kernel =
+    kernel("scale_movement", &[], 256, &[input("moved", Type::F64, "[k]"), output("total", Type::F64, "[1]"), K]);
+
+/// One block.
+pub const fn scale_movement() -> Geometry {
+    SCALE_MOVEMENT.blocks(1, 8 * MOVEMENT_CLUSTERS)
+}
 
 // Points by columns.
 
@@ -746,6 +749,7 @@ pub const KERNELS: &[Kernel] = &[
     SCALE_DIVIDE_WIDE,
     SCALE_DIVIDE_LIMBS,
     SCALE_DIVIDE_WEIGHTED,
+    SCALE_MOVED,
     SCALE_MOVEMENT,
     EMPTY_LIST,
     EMPTY_MASK,

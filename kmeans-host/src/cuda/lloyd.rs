@@ -207,10 +207,11 @@ impl<'a, 'p, T: Number> State<'a, 'p, T> {
     fn update(&mut self) -> Result<(), Error> {
         let data = self.data;
         self.sums.divide(data, &self.centroids, &mut self.updated)?;
-        let movement = write_as::<f64>(&mut self.record, MOVEMENT..MOVEMENT + 1);
         let (k, d) = (Arg::U32(self.k as u32), Arg::U32(data.d()));
-        let arguments = [read(&self.updated), read(&self.centroids), write(&mut self.moved), movement, k, d];
-        data.launch(&launch::SCALE_MOVEMENT, launch::SCALE_MOVEMENT.blocks(1, 0), &arguments)
+        let arguments = [read(&self.updated), read(&self.centroids), write(&mut self.moved), k, d];
+        data.launch(&launch::SCALE_MOVED, launch::SCALE_MOVED.thread_each(self.k as u64), &arguments)?;
+        let movement = write_as::<f64>(&mut self.record, MOVEMENT..MOVEMENT + 1);
+        data.launch(&launch::SCALE_MOVEMENT, launch::scale_movement(), &[read(&self.moved), movement, k])
     }
 
     /// The round's record. Waits for the device.

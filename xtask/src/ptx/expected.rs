@@ -57,7 +57,7 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("parallel_offsets",              [2, 0, 10, 0, 0, 0]),
     ("parallel_write",                [4, 0, 20, 0, 0, 0]),
     ("parallel_merge",                [0, 0, 10, 0, 0, 0]),
-    ("scale_movement",                [1, 0,  0, 0, 0, 0]),
+    ("scale_movement",                [2, 0,  0, 0, 0, 0]),
     ("transposed_transpose",          [2, 0,  0, 0, 0, 0]),
     ("transposed_assign",             [1, 0,  5, 1, 0, 0]),
     ("transposed_sums_narrow",        [3, 0,  0, 0, 0, 0]),
