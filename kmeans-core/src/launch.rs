@@ -55,8 +55,10 @@ pub enum Kind {
 /// The type of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// The element type of the points, which names the instance: `f32`, `f64`, `f16` or `bf16`.
+    /// The element type of points and centroids: `f32`, `f64`, `f16` or `bf16`.
     T,
+    /// The type that points are stored in, which names the instance: `T`, or `u8`, whose `T` is `f32`.
+    P,
     /// `u8`.
     U8,
     /// `u32`.
@@ -103,7 +105,7 @@ const fn value(name: &'static str, of: Type) -> Argument {
 pub struct Kernel {
     /// Its name. The entry point is `<name>_<type>` where there are element types, else `<name>`.
     pub name: &'static str,
-    /// The element types it is compiled for; none if it does not touch points.
+    /// The types of stored points it is compiled for; none if it does not touch points.
     pub types: &'static [&'static str],
     /// Threads per block.
     pub block: u32,

@@ -13,12 +13,16 @@ use super::{
 
 /// The element types that points may have.
 pub const POINT_TYPES: &[&str] = &["f32", "f64", "f16", "bf16"];
+/// The types that points may be stored in: those, and bytes, which widen to `f32`.
+pub const STORED_TYPES: &[&str] = &["f32", "f64", "f16", "bf16", "u8"];
 /// Those that `f32` arithmetic can filter.
 pub const SINGLE_TYPES: &[&str] = &["f32", "f16", "bf16"];
+/// The same, and bytes.
+pub const NARROW_TYPES: &[&str] = &["f32", "f16", "bf16", "u8"];
 /// Those that tensor cores multiply as they are.
 pub const HALF_TYPES: &[&str] = &["f16", "bf16"];
 
-pub(super) const POINTS: Argument = input("points", Type::T, "[n, d]");
+pub(super) const POINTS: Argument = input("points", Type::P, "[n, d]");
 const COLUMNS: Argument = input("columns", Type::T, "[d, n]");
 pub(super) const CENTROIDS: Argument = input("centroids", Type::T, "[k, d]");
 pub(super) const LABELS_IN: Argument = input("labels", Type::U32, "[n]");
@@ -74,7 +78,7 @@ pub const fn range_exponents(len: u64) -> Geometry {
 /// Rows, one after the other. Launch: [`rows_gather`].
 pub const ROWS_GATHER: Kernel = kernel(
     "rows_gather",
-    POINT_TYPES,
+    STORED_TYPES,
     256,
     &[
         POINTS,
@@ -107,7 +111,7 @@ pub const DISTANCE_DIRECT: Kernel = Kernel { name: "distance_direct", ..DISTANCE
 /// Distances of a chunk of rows. Launch: [`distance`].
 pub const DISTANCE_TILED: Kernel = Kernel { name: "distance_tiled", ..DISTANCE };
 /// Distances of a chunk of rows. Launch: [`distance`].
-pub const DISTANCE_COALESCED: Kernel = Kernel { name: "distance_coalesced", ..DISTANCE };
+pub const DISTANCE_COALESCED: Kernel = Kernel { name: "distance_coalesced", types: STORED_TYPES, ..DISTANCE };
 /// Distances of a chunk of rows to the centroids in constant memory. Launch: `thread_each(rows)`, once per part of
 /// [`ConstantParts`], with that part in constant memory.
 pub const DISTANCE_CONSTANT: Kernel = kernel(
@@ -188,7 +192,7 @@ impl Iterator for ConstantParts {
 /// D of every row to its own centroid. Launch: `thread_each(n)`.
 pub const DISTANCE_OWN: Kernel = kernel(
     "distance_own",
-    POINT_TYPES,
+    STORED_TYPES,
     256,
     &[POINTS, CENTROIDS, LABELS_IN, output("distances", Type::F64, "[n]"), N, D],
 );
@@ -219,7 +223,7 @@ pub const ASSIGN_DIRECT: Kernel = Kernel { name: "assign_direct", ..ASSIGN };
 /// Labels. Launch: [`assign_tiled`].
 pub const ASSIGN_TILED: Kernel = Kernel { name: "assign_tiled", ..ASSIGN };
 /// Labels for up to [`NARROW_COLUMNS`] columns. Launch: [`assign_narrow`].
-pub const ASSIGN_NARROW: Kernel = Kernel { name: "assign_narrow", types: SINGLE_TYPES, ..ASSIGN };
+pub const ASSIGN_NARROW: Kernel = Kernel { name: "assign_narrow", types: NARROW_TYPES, ..ASSIGN };
 /// Most columns of [`ASSIGN_NARROW`].
 pub const NARROW_COLUMNS: u32 = 4;
 /// Values of centroids that a block of it holds at a time.
@@ -298,19 +302,19 @@ const SUM: Kernel = kernel("", POINT_TYPES, 256, &[POINTS, LABELS_IN, SUMS_OUT, 
 /// Adds to sums, which the host has set to zero. Launch: `thread_each(n)`.
 pub const SUM_PER_SAMPLE_NARROW: Kernel = Kernel { name: "sum_per_sample_narrow", ..SUM };
 /// Adds to sums. Launch: [`sum_per_element`].
-pub const SUM_PER_ELEMENT_NARROW: Kernel = Kernel { name: "sum_per_element_narrow", ..SUM };
+pub const SUM_PER_ELEMENT_NARROW: Kernel = Kernel { name: "sum_per_element_narrow", types: STORED_TYPES, ..SUM };
 /// Adds to sums. Launch: [`sum_per_element`].
 pub const SUM_PER_ELEMENT_WIDE: Kernel = Kernel { name: "sum_per_element_wide", ..SUM };
 /// Adds to sums, at most 2³¹ points before the limbs are carried. Launch: [`sum_per_element`].
 pub const SUM_PER_ELEMENT_LIMBS: Kernel = Kernel { name: "sum_per_element_limbs", ..SUM };
 const SUM_PER_BLOCK: Kernel = kernel("", POINT_TYPES, 256, &[POINTS, LABELS_IN, SUMS_OUT, EXPONENT, WORDS, N, K, D]);
 /// Adds to sums. Launch: [`sum_per_block`] with one word.
-pub const SUM_PER_BLOCK_NARROW: Kernel = Kernel { name: "sum_per_block_narrow", ..SUM_PER_BLOCK };
+pub const SUM_PER_BLOCK_NARROW: Kernel = Kernel { name: "sum_per_block_narrow", types: STORED_TYPES, ..SUM_PER_BLOCK };
 /// Adds to sums. Launch: [`sum_per_block`] with two words.
 pub const SUM_PER_BLOCK_WIDE: Kernel = Kernel { name: "sum_per_block_wide", ..SUM_PER_BLOCK };
 
 const SUM_WEIGHTED: Kernel =
-    kernel("", POINT_TYPES, 256, &[POINTS, WEIGHTS, LABELS_IN, SUMS_OUT, EXPONENT, WORDS, N, D]);
+    kernel("", STORED_TYPES, 256, &[POINTS, WEIGHTS, LABELS_IN, SUMS_OUT, EXPONENT, WORDS, N, D]);
 /// Adds points times weights to sums. Launch: [`sum_per_element`].
 pub const SUM_WEIGHTED_NARROW: Kernel = Kernel { name: "sum_weighted_narrow", ..SUM_WEIGHTED };
 /// Adds points times weights to sums. Launch: [`sum_per_element`].
@@ -337,7 +341,7 @@ const SUM_SORTED: Kernel = kernel(
     &[POINTS, LABELS_IN, input("rows", Type::U32, "[n]"), SUMS_OUT, EXPONENT, WORDS, N, D],
 );
 /// Adds listed rows to narrow sums. Launch: [`sum_sorted`].
-pub const SUM_SORTED_NARROW: Kernel = Kernel { name: "sum_sorted_narrow", ..SUM_SORTED };
+pub const SUM_SORTED_NARROW: Kernel = Kernel { name: "sum_sorted_narrow", types: STORED_TYPES, ..SUM_SORTED };
 /// Adds listed rows to wide sums. Launch: [`sum_sorted`].
 pub const SUM_SORTED_WIDE: Kernel = Kernel { name: "sum_sorted_wide", ..SUM_SORTED };
 
@@ -397,7 +401,7 @@ const LIMBS_OUT: Argument = output("limbs", Type::U64, "[words]");
 /// takes at most [`square_sum_terms`] values. Launch: [`square_sum`].
 pub const SQUARE_SUM: Kernel = kernel(
     "square_sum",
-    POINT_TYPES,
+    STORED_TYPES,
     256,
     &[POINTS, WEIGHTS, LIMBS_OUT, EXPONENT, WORDS, WEIGHTED, value("narrow", Type::U32), N, D],
 );
@@ -501,7 +505,7 @@ const SUM_MOVED: Kernel = kernel(
     ],
 );
 /// Moves the rows of a list between narrow sums, and between counts. Launch: [`sum_moved`].
-pub const SUM_MOVED_NARROW: Kernel = Kernel { name: "sum_moved_narrow", ..SUM_MOVED };
+pub const SUM_MOVED_NARROW: Kernel = Kernel { name: "sum_moved_narrow", types: STORED_TYPES, ..SUM_MOVED };
 /// Moves the rows of a list between wide sums, and between counts. Launch: [`sum_moved`].
 pub const SUM_MOVED_WIDE: Kernel = Kernel { name: "sum_moved_wide", ..SUM_MOVED };
 

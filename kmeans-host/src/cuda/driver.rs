@@ -494,7 +494,7 @@ impl Stream {
         self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner).extend(buffers);
     }
 
-    /// Runs `kernel`, for points of type `element` if it is compiled for types.
+    /// Runs `kernel`, for points stored as `element` if it is compiled for types.
     ///
     /// # Panics
     /// If the arguments are not those of the launch contract: of another type, or an array shorter than its shape.

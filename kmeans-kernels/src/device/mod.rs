@@ -106,6 +106,33 @@ pub trait Number: Scalar + Element {
     }
 }
 
+/// A type that points are stored in: an element type, or a narrower one that widens to it, so that a kernel reads points
+/// as they lie in memory. Centroids have the element type.
+pub trait Load: Element {
+    /// The element type it widens to.
+    type Value: Number;
+
+    /// The value, never rounded.
+    fn load(self) -> Self::Value;
+}
+
+impl<T: Number> Load for T {
+    type Value = T;
+    #[inline(always)]
+    fn load(self) -> T {
+        self
+    }
+}
+
+/// The samples of an image.
+impl Load for u8 {
+    type Value = f32;
+    #[inline(always)]
+    fn load(self) -> f32 {
+        self as f32
+    }
+}
+
 macro_rules! elements {
     ($($type:ty: $to:expr, $from:expr;)*) => { $(
         impl Element for $type {

@@ -110,6 +110,6 @@ fn parameter(kind: Kind) -> &'static str {
         Kind::Value(Type::U32 | Type::I32) => ".u32",
         Kind::Value(Type::F32) => ".f32",
         Kind::Value(Type::F64) => ".f64",
-        Kind::Value(Type::U8 | Type::F16 | Type::T) => "a type that no kernel takes by value",
+        Kind::Value(Type::U8 | Type::F16 | Type::T | Type::P) => "a type that no kernel takes by value",
     }
 }
