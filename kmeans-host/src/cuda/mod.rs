@@ -58,6 +58,10 @@ impl<T: Number> Engine<T> for CudaEngine {
         self.describe()
     }
 
+    fn is_gpu(&self) -> bool {
+        true
+    }
+
     fn load<'a>(&self, points: &'a Points<'_, T>, task: Task) -> Result<Box<dyn Job<T> + 'a>, Error> {
         Ok(Box::new(CudaJob::load(self.gpu.stream()?, points, task)?))
     }

@@ -246,7 +246,7 @@ impl Sums {
             return self.add_sorted(data, labels);
         }
         let weights = self.weighted.as_ref().map(|_| read(&data.weights));
-        let rows = Rows { element: T::NAME, points: data.points.arg(), weights, labels: read(labels), d };
+        let rows = Rows { element: data.points.stored(), points: data.points.arg(), weights, labels: read(labels), d };
         rows.add(data, &mut self.sums, &self.format, k)
     }
 
