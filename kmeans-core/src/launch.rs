@@ -8,11 +8,13 @@
 //! (32 bits, below 2³¹).
 
 mod empty;
+mod fit;
 mod seeding;
 mod stream;
 mod table;
 
 pub use empty::*;
+pub use fit::*;
 pub use seeding::*;
 pub use stream::*;
 pub use table::*;
@@ -111,6 +113,8 @@ pub struct Kernel {
     pub block: u32,
     /// Its arguments, in order.
     pub arguments: &'static [Argument],
+    /// Whether all its blocks must run at the same time, since they wait for each other.
+    pub together: bool,
 }
 
 impl Kernel {
@@ -166,7 +170,7 @@ const fn kernel(
     block: u32,
     arguments: &'static [Argument],
 ) -> Kernel {
-    Kernel { name, types, block, arguments }
+    Kernel { name, types, block, arguments, together: false }
 }
 
 #[cfg(test)]
@@ -210,7 +214,7 @@ mod tests {
                 transposed_sums(n, k, d, 2),
                 rows_gather(n),
                 square_sum(n, d),
-                inertia_sums(k, d),
+                inertia_sums(k, d, 1),
                 empty_farthest(n),
                 seed_nearest(n, 8),
                 seed_amounts(n),

@@ -15,6 +15,7 @@ mod on_device;
 mod seeding;
 mod stream;
 mod sums;
+mod whole;
 
 use std::sync::Arc;
 
