@@ -45,13 +45,12 @@ impl<F: Integer> Own<'_, F> {
         let (words, values) = (self.format.words(), log.k * log.d);
         let mut sum = thread_index();
         while sum < values {
-            // The copies of a sum have one reader, this thread.
-            for copy in 1..self.copies {
-                let word = |word| self.cells.get(copy * self.pitch + sum * words + word);
-                self.format.merge(self.cells, (sum * words) as u64, word);
+            let mut total = 0;
+            for copy in 0..self.copies {
+                total += F::integer(|word| self.cells.get(copy * self.pitch + sum * words + word));
             }
             let at = (slot * values as u64 + sum as u64) * words as u64;
-            self.format.merge(log.sums, at, |word| self.cells.get(sum * words + word));
+            self.format.merge(log.sums, at, |word| (total >> (64 * word)) as u64);
             sum += block_size();
         }
         let mut cluster = thread_index();

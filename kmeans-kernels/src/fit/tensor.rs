@@ -26,6 +26,10 @@ const WIDTH: u32 = 8;
 const SIDE: u32 = 16;
 /// Products of tiles for all centroids.
 const TILES: usize = (FIT_TENSOR_CLUSTERS / WIDTH) as usize;
+/// Values of a row that a lane has.
+const VALUES: usize = (FIT_TENSOR_COLUMNS / WARP) as usize;
+/// Columns of D that are loaded at a time.
+const AHEAD: usize = 15;
 /// Steps for all columns.
 const STEPS: usize = (FIT_TENSOR_COLUMNS / SIDE) as usize;
 
@@ -261,11 +265,14 @@ impl Rows<'_> {
         }
         let changed = ballot(is_changed);
         let mut moves = changed;
+        let row_of = |lane: u32| first + (lane / 4 + 8 * R as u32) as u64;
+        let mut next = self.values(row_of(moves.trailing_zeros()), moves != 0);
         while moves != 0 {
-            let from = moves.trailing_zeros();
-            let row = first + (from / 4 + 8 * R as u32) as u64;
-            self.move_row(row, shuffle_from(label, from), shuffle_from(before, from), own, is_new);
+            let (values, from) = (next, moves.trailing_zeros());
             moves &= moves - 1;
+            // The next row is on its way while this one is added.
+            next = self.values(row_of(moves.trailing_zeros()), moves != 0);
+            self.move_row(values, shuffle_from(label, from), shuffle_from(before, from), own, is_new);
         }
         changed.count_ones()
     }
@@ -342,16 +349,35 @@ impl Rows<'_> {
             let c = slot * (self.k * self.d) as u64;
             while near != 0 {
                 let label = self.label_of(near.trailing_zeros() as usize);
-                let mut distance = 0.0;
-                for column in 0..self.d as u64 {
-                    let centroid = log.centroids.get(c + label as u64 * self.d as u64 + column);
-                    distance = add_square(distance, self.points.get(row * self.d as u64 + column), centroid);
-                }
+                let distance = self.distance(log, row * self.d as u64, c + label as u64 * self.d as u64);
                 nearest = nearest.offer(label, distance);
                 near &= near - 1;
             }
         }
         nearest.merge_lanes(4).label()
+    }
+
+    /// D between the row at `x` and the centroid at `c`.
+    #[inline(always)]
+    fn distance(self, log: Log<f32>, x: u64, c: u64) -> f64 {
+        let (mut distance, mut column) = (0.0, 0);
+        // Several values are on their way at a time.
+        while column + AHEAD as u64 <= self.d as u64 {
+            let (mut xs, mut cs) = ([0.0; AHEAD], [0.0; AHEAD]);
+            for (i, (x_value, c_value)) in xs.iter_mut().zip(&mut cs).enumerate() {
+                *x_value = self.points.get(x + column + i as u64);
+                *c_value = log.centroids.get(c + column + i as u64);
+            }
+            for (&x_value, &c_value) in xs.iter().zip(&cs) {
+                distance = add_square(distance, x_value, c_value);
+            }
+            column += AHEAD as u64;
+        }
+        while column < self.d as u64 {
+            distance = add_square(distance, self.points.get(x + column), log.centroids.get(c + column));
+            column += 1;
+        }
+        distance
     }
 
     /// The label of a lane's score number `index` of a row.
@@ -360,17 +386,30 @@ impl Rows<'_> {
         index as u32 / 2 * WIDTH + lane() % 4 * 2 + index as u32 % 2
     }
 
+    /// A lane's values of a row: every 32nd column. Zeros if there is no such row.
+    #[inline(always)]
+    fn values(self, row: u64, is_row: bool) -> [f32; VALUES] {
+        let mut values = [0.0; VALUES];
+        for (i, value) in values.iter_mut().enumerate() {
+            let column = lane() + WARP * i as u32;
+            if is_row && column < self.d {
+                *value = self.points.get(row * self.d as u64 + column as u64);
+            }
+        }
+        values
+    }
+
     /// Moves a row from one cluster to another; all lanes take part.
     #[inline(always)]
-    fn move_row<F: Integer>(self, row: u64, label: u32, before: u32, own: Own<F>, is_new: bool) {
-        let mut column = lane();
-        while column < self.d {
-            let value = self.points.get(row * self.d as u64 + column as u64) as f64;
-            own.add(label, column, self.d, value);
-            if !is_new {
-                own.add(before, column, self.d, -value);
+    fn move_row<F: Integer>(self, values: [f32; VALUES], label: u32, before: u32, own: Own<F>, is_new: bool) {
+        for (i, &value) in values.iter().enumerate() {
+            let column = lane() + WARP * i as u32;
+            if column < self.d {
+                own.add(label, column, self.d, value as f64);
+                if !is_new {
+                    own.add(before, column, self.d, -value as f64);
+                }
             }
-            column += WARP;
         }
         if lane() == 0 {
             own.count(label, self.k, self.d, 1);
