@@ -9,11 +9,13 @@
 
 mod empty;
 mod seeding;
+mod silhouette;
 mod stream;
 mod table;
 
 pub use empty::*;
 pub use seeding::*;
+pub use silhouette::*;
 pub use stream::*;
 pub use table::*;
 
@@ -221,6 +223,7 @@ mod tests {
                 parallel_merge(n),
                 pixel_assign(n, k),
                 pixel_sums(n, k),
+                silhouette(n),
             ] {
                 assert!((1..=MAX_GRID[0]).contains(&geometry.grid[0]), "{geometry:?}");
                 assert!((1..=MAX_GRID[1]).contains(&geometry.grid[1]), "{geometry:?}");

@@ -193,7 +193,7 @@ impl<'a, T: Number> CudaJob<'a, T> {
 const TOGETHER: usize = 1 << 16;
 
 /// Row-major values through pinned memory, in parallel.
-fn copy_packed<E: Stored>(stream: &Stream, all: &[E], array: &mut Array<E>) -> Result<(), Error> {
+pub fn copy_packed<E: Stored>(stream: &Stream, all: &[E], array: &mut Array<E>) -> Result<(), Error> {
     stream.fill(array, all.len(), |range, chunk| {
         chunk
             .par_chunks_mut(TOGETHER)
