@@ -22,6 +22,7 @@ use cudarc::nvrtc::Ptx;
 use kmeans_core::launch::{Geometry, Kernel, SHARED_BYTES};
 use kmeans_kernels::cubin;
 use kmeans_kernels::ptx::{self, AMPERE, HOPPER, PORTABLE, Tier};
+use rayon::prelude::*;
 
 use super::arguments::check_arguments;
 pub use super::arguments::{Arg, Span, Stored, entry};
@@ -29,6 +30,14 @@ use crate::Error;
 
 /// Bytes of the pinned memory that a copy goes through.
 const STAGING_BYTES: usize = 8 << 20;
+/// Pieces that a copy is cut into at least, so that the host fills or empties one while another is on its way.
+const PIECES: usize = 4;
+/// Smaller pieces would cost more to wait for than to copy.
+const LEAST_PIECE: usize = 1 << 20;
+/// Values that a thread copies at a time.
+pub const TOGETHER: usize = 1 << 16;
+/// Unused bytes of device memory that [`KeptMemory`] keeps at most.
+const KEPT_BYTES: u64 = 1 << 30;
 
 /// An opened GPU.
 pub struct Gpu {
@@ -45,6 +54,8 @@ pub struct Gpu {
     context: Arc<CudaContext>,
     kernels: Mutex<HashMap<String, Arc<Compiled>>>,
     staging: Mutex<Vec<Staging>>,
+    /// How many [`KeptMemory`] there are.
+    keepers: Mutex<usize>,
 }
 
 /// GPUs that are open, by index.
@@ -111,13 +122,46 @@ impl Gpu {
             context,
             kernels: Mutex::new(HashMap::new()),
             staging: Mutex::new(Vec::new()),
+            keepers: Mutex::new(0),
         })
     }
 
-    /// Bytes of memory that are free.
+    /// Bytes of memory that are free, kept ones included.
     pub fn free_memory(&self) -> Result<u64, Error> {
         let (free, _) = self.context.mem_get_info().map_err(|e| self.failed(e))?;
-        Ok(free as u64)
+        Ok(free as u64 + self.kept_memory().map_err(|e| self.failed(e))?)
+    }
+
+    /// The pool that device memory comes from, where the driver has one.
+    fn pool(&self) -> Result<Option<sys::CUmemoryPool>, DriverError> {
+        let supported = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
+        if self.context.attribute(supported)? == 0 {
+            return Ok(None);
+        }
+        // SAFETY: the device is that of an open context.
+        unsafe { result::device::get_default_mem_pool(self.context.cu_device()) }.map(Some)
+    }
+
+    /// Bytes in the pool that nobody uses.
+    fn kept_memory(&self) -> Result<u64, DriverError> {
+        let Some(pool) = self.pool()? else { return Ok(0) };
+        let number = |attribute| {
+            let mut value = 0_u64;
+            // SAFETY: the pool is there as long as its device, and the attribute is a number of 64 bits.
+            unsafe { result::mem_pool::get_attribute(pool, attribute, (&raw mut value).cast()) }.map(|()| value)
+        };
+        let reserved = number(sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
+        Ok(reserved.saturating_sub(number(sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?))
+    }
+
+    /// Lets the pool keep up to `bytes` that nobody uses.
+    fn keep(&self, mut bytes: u64) -> Result<(), DriverError> {
+        let Some(pool) = self.pool()? else { return Ok(()) };
+        let attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        // SAFETY: as for `kept_memory`.
+        unsafe { result::mem_pool::set_attribute(pool, attribute, (&raw mut bytes).cast()) }?;
+        // SAFETY: as before; what is in use stays.
+        unsafe { result::mem_pool::trim_to(pool, bytes as usize) }
     }
 
     /// Bytes of memory in all.
@@ -176,6 +220,49 @@ struct Compiled {
     function: CudaFunction,
     #[cfg(feature = "kernels")]
     module: Arc<CudaModule>,
+}
+
+/// While one lives, device memory that a piece of work gives back stays with this process, up to a limit, for the next: the driver takes
+/// its time to hand memory out anew. Pinned memory stays in any case.
+pub struct KeptMemory {
+    gpu: Arc<Gpu>,
+}
+
+impl KeptMemory {
+    /// Of this GPU.
+    pub fn new(gpu: &Arc<Gpu>) -> Result<Self, Error> {
+        let mut keepers = gpu.keepers.lock().unwrap_or_else(PoisonError::into_inner);
+        if *keepers == 0 {
+            gpu.keep(KEPT_BYTES).map_err(|e| gpu.failed(e))?;
+        }
+        *keepers += 1;
+        drop(keepers);
+        Ok(Self { gpu: gpu.clone() })
+    }
+}
+
+impl Drop for KeptMemory {
+    fn drop(&mut self) {
+        let mut keepers = self.gpu.keepers.lock().unwrap_or_else(PoisonError::into_inner);
+        *keepers -= 1;
+        if *keepers == 0 {
+            // With nothing left to be done about a driver that fails.
+            let _ = self.gpu.keep(0);
+        }
+    }
+}
+
+/// Values of a piece of a copy of `len`.
+fn piece<E>(len: usize) -> usize {
+    (len.div_ceil(PIECES) * size_of::<E>()).clamp(LEAST_PIECE, STAGING_BYTES) / size_of::<E>()
+}
+
+/// Copies `from` to `to`, on all threads where that is worth it.
+pub fn copy_slice<E: Copy + Send + Sync>(to: &mut [E], from: &[E]) {
+    if to.len() <= TOGETHER {
+        return to.copy_from_slice(from);
+    }
+    to.par_chunks_mut(TOGETHER).zip(from.par_chunks(TOGETHER)).for_each(|(to, from)| to.copy_from_slice(from));
 }
 
 /// The driver's own words.
@@ -374,7 +461,7 @@ impl Stream {
     /// An array with the values of `host`.
     pub fn upload<E: Stored>(&self, host: &[E]) -> Result<Array<E>, Error> {
         let mut array = self.array(host.len())?;
-        self.fill(&mut array, host.len(), |range, chunk| chunk.copy_from_slice(&host[range]))?;
+        self.fill(&mut array, host.len(), |range, chunk| copy_slice(chunk, &host[range]))?;
         Ok(array)
     }
 
@@ -387,7 +474,7 @@ impl Stream {
         mut write: impl FnMut(Range<usize>, &mut [E]),
     ) -> Result<(), Error> {
         assert!(len <= array.len(), "an array is filled within its length");
-        let step = STAGING_BYTES / size_of::<E>();
+        let step = piece::<E>(len);
         let mut buffers = [self.staging()?, self.staging()?];
         for (i, start) in (0..len).step_by(step).enumerate() {
             let range = start..len.min(start + step);
@@ -422,7 +509,7 @@ impl Stream {
             from.element == E::STORED && size_of_val(host) as u64 <= from.bytes,
             "an array is read within its length"
         );
-        let step = STAGING_BYTES / size_of::<E>();
+        let step = piece::<E>(host.len());
         let buffers = [self.staging()?, self.staging()?];
         let chunks = host.len().div_ceil(step);
         // Each chunk is taken from its buffer while the next one is on its way.
@@ -445,7 +532,7 @@ impl Stream {
                 self.check(buffer.copied.synchronize())?;
                 let memory = self.check(buffer.memory.as_ptr())?.cast::<E>();
                 // SAFETY: the copy into these bytes has ended.
-                host[at..at + len].copy_from_slice(unsafe { std::slice::from_raw_parts(memory, len) });
+                copy_slice(&mut host[at..at + len], unsafe { std::slice::from_raw_parts(memory, len) });
             }
         }
         self.give_back(buffers);

@@ -3,7 +3,6 @@
 use kmeans_core::launch;
 
 use super::driver::{Arg, Array, Stream, read, write_part};
-use super::job::copy_packed;
 use crate::Error;
 use crate::engine::Grouped;
 
@@ -27,8 +26,7 @@ pub fn silhouettes(stream: &Stream, grouped: &Grouped) -> Result<Vec<f64>, Error
         })
         .collect();
     let ends = stream.upload(&ends)?;
-    let mut points = stream.array(columns.len())?;
-    copy_packed(stream, columns, &mut points)?;
+    let points = stream.upload(columns)?;
     let mut found: Array<f64> = stream.array(*n)?;
     let step = (TOGETHER / (n64 * d).max(1)).max(LEAST_ROWS);
     for first in (0..n64).step_by(step as usize) {

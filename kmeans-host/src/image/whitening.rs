@@ -186,10 +186,13 @@ mod tests {
     }
 
     fn covariance(rows: &Array2<f32>) -> Array2<f64> {
-        let rows = rows.mapv(f64::from);
-        let mean = rows.mean_axis(ndarray::Axis(0)).unwrap();
-        let centred = &rows - &mean;
-        centred.t().dot(&centred) / rows.nrows() as f64
+        let mut rows = rows.mapv(f64::from);
+        for mut column in rows.columns_mut() {
+            let mean = column.mean().unwrap();
+            column.mapv_inplace(|v| v - mean);
+        }
+        let n = rows.nrows() as f64;
+        rows.t().dot(&rows).mapv(|sum| sum / n)
     }
 
     #[test]
@@ -215,7 +218,8 @@ mod tests {
         }
         // W (C + ε λ I) W = I
         let lambda = c.diag().sum() / 4.0;
-        let product = w.dot(&(&c + &(Array2::eye(4) * (0.3 * lambda)))).dot(&w);
+        let regularised = Array2::from_shape_fn((4, 4), |(i, j)| c[[i, j]] + if i == j { 0.3 * lambda } else { 0.0 });
+        let product = w.dot(&regularised).dot(&w);
         for ((i, j), &value) in product.indexed_iter() {
             assert!((value - f64::from(u8::from(i == j))).abs() < 1e-9, "{i} {j}: {value}");
         }
