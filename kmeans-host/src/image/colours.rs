@@ -34,26 +34,27 @@ impl Colours {
         if S::BITS == 0 {
             return None;
         }
+        let colour = picture.colour_channels();
+        let used = if picture.weighted { picture.channels } else { colour };
         // Colour in the higher bits, alpha in the lowest where it counts.
-        let used = if picture.weighted { picture.channels } else { picture.colour_channels() };
-        let code = |pixel: &[S]| pixel[..used].iter().fold(0, |code, s| code << S::BITS | s.bits());
-        let (codes, index) = if used as u32 * S::BITS <= BITS_OF_SET {
+        let code =
+            |pixel: &[S]| pixel[colour..used].iter().fold(code(&pixel[..colour]), |code, s| code << S::BITS | s.bits());
+        let (codes, index, counts) = if used as u32 * S::BITS <= BITS_OF_SET {
             by_set(picture, used as u32 * S::BITS, limit, code)?
         } else {
             by_sorting(picture, limit, code)?
         };
-        let counts = count(&index, codes.len());
-        let colour = picture.colour_channels();
-        let channel = |code: u64, i: usize| (code >> ((used - 1 - i) as u32 * S::BITS)) & ((1 << S::BITS) - 1);
+        let alpha_bits = (used - colour) as u32 * S::BITS;
         let mut rows = Array2::zeros((codes.len(), colour));
-        let sample = |code: u64, i: usize| S::from_f32(channel(code, i) as f32);
+        let sample = |bits: u64| S::from_f32(bits as f32);
         rows.as_slice_mut().expect("packed").par_chunks_exact_mut(colour).zip(&codes).with_min_len(256).for_each(
             |(row, &code)| {
-                let pixel = [0, 1, 2].map(|i| sample(code, i.min(colour - 1)));
+                let pixel = [0, 1, 2].map(|i| sample(channel::<S>(code >> alpha_bits, i.min(colour - 1), colour)));
                 features.colour_into(&pixel[..colour], row);
             },
         );
-        let weights = picture.weighted.then(|| codes.iter().map(|&code| opacity(sample(code, used - 1))).collect());
+        let weights =
+            picture.weighted.then(|| codes.iter().map(|&code| opacity(sample(code & ((1 << S::BITS) - 1)))).collect());
         Some(Self { counts, index, rows, weights })
     }
 
@@ -66,13 +67,32 @@ impl Colours {
     }
 }
 
-/// The codes that occur, in order, and each pixel's rank among them, by way of a set of bits.
+/// Low bits of a channel that stand together with those of the others in a code.
+const CUBE_BITS: u32 = 3;
+
+/// The code of a colour: the high bits of its channels, then their low bits. So colours that differ little, as those of neighbouring
+/// pixels do, lie in one cache line of a table by code.
+fn code<S: Sample>(colour: &[S]) -> u64 {
+    let high = colour.iter().fold(0, |code, s| code << (S::BITS - CUBE_BITS) | s.bits() >> CUBE_BITS);
+    colour.iter().fold(high, |code, s| code << CUBE_BITS | s.bits() & ((1 << CUBE_BITS) - 1))
+}
+
+/// Channel `i` of `channels` in a colour's code.
+fn channel<S: Sample>(code: u64, i: usize, channels: usize) -> u64 {
+    let part = |code: u64, bits: u32| code >> ((channels - 1 - i) as u32 * bits) & ((1 << bits) - 1);
+    part(code >> (channels as u32 * CUBE_BITS), S::BITS - CUBE_BITS) << CUBE_BITS | part(code, CUBE_BITS)
+}
+
+/// The codes that occur, in order; each pixel's rank among them; how often each occurs.
+type Counted = (Vec<u64>, Vec<u32>, Vec<u64>);
+
+/// What occurs, by way of a set of bits.
 fn by_set<S: Sample>(
     picture: &Picture<'_, S>,
     bits: u32,
     limit: usize,
     code: impl Fn(&[S]) -> u64 + Sync,
-) -> Option<(Vec<u64>, Vec<u32>)> {
+) -> Option<Counted> {
     let set: Vec<AtomicU32> = (0..(1_usize << bits).div_ceil(32)).map(|_| AtomicU32::new(0)).collect();
     picture.samples().par_chunks(CHUNK * picture.channels).for_each(|pixels| {
         let mut before = u64::MAX;
@@ -86,12 +106,12 @@ fn by_set<S: Sample>(
             before = code;
         }
     });
-    let words: Vec<u32> = set.into_iter().map(AtomicU32::into_inner).collect();
+    // Each word beside the rank of its first code, so that looking a code up is one access to memory.
+    let mut table: Vec<(u32, u32)> = set.into_iter().map(|word| (word.into_inner(), 0)).collect();
     let mut codes = Vec::new();
-    let mut ranks = Vec::with_capacity(words.len());
-    for (i, &word) in words.iter().enumerate() {
-        ranks.push(codes.len() as u32);
-        let mut rest = word;
+    for (i, (word, rank)) in table.iter_mut().enumerate() {
+        *rank = codes.len() as u32;
+        let mut rest = *word;
         while rest != 0 {
             codes.push((i as u64) << 5 | u64::from(rest.trailing_zeros()));
             rest &= rest - 1;
@@ -102,19 +122,15 @@ fn by_set<S: Sample>(
     }
     let rank = |pixel: &[S]| {
         let code = code(pixel);
-        let below = words[code as usize >> 5] & ((1_u32 << (code & 31)) - 1);
-        ranks[code as usize >> 5] + below.count_ones()
+        let (word, rank) = table[code as usize >> 5];
+        rank + (word & ((1_u32 << (code & 31)) - 1)).count_ones()
     };
-    let index = picture.samples().par_chunks_exact(picture.channels).with_min_len(CHUNK).map(rank).collect();
-    Some((codes, index))
+    let (index, counts) = index(picture, codes.len(), rank);
+    Some((codes, index, counts))
 }
 
 /// The same for codes too long for a set of bits: chunks are sorted and merged.
-fn by_sorting<S: Sample>(
-    picture: &Picture<'_, S>,
-    limit: usize,
-    code: impl Fn(&[S]) -> u64 + Sync,
-) -> Option<(Vec<u64>, Vec<u32>)> {
+fn by_sorting<S: Sample>(picture: &Picture<'_, S>, limit: usize, code: impl Fn(&[S]) -> u64 + Sync) -> Option<Counted> {
     let codes = picture
         .samples()
         .par_chunks(CHUNK * picture.channels)
@@ -134,26 +150,61 @@ fn by_sorting<S: Sample>(
     if codes.len() > limit {
         return None;
     }
-    let rank = |pixel: &[S]| codes.partition_point(|&c| c < code(pixel)) as u32;
-    let index = picture.samples().par_chunks_exact(picture.channels).with_min_len(CHUNK).map(rank).collect();
-    Some((codes, index))
+    let (index, counts) = index(picture, codes.len(), |pixel| codes.partition_point(|&c| c < code(pixel)) as u32);
+    Some((codes, index, counts))
 }
 
-/// How often each colour occurs. One table per thread: colours are fewer than pixels.
-fn count(index: &[u32], colours: usize) -> Vec<u64> {
-    let chunk = index.len().div_ceil(rayon::current_num_threads()).max(CHUNK);
-    index
-        .par_chunks(chunk)
-        .map(|part| {
-            let mut counts = vec![0_u64; colours];
-            for &colour in part {
-                counts[colour as usize] += 1;
+/// The rank of each pixel, and how often each of `colours` ranks occurs. One table of counts per thread: colours are fewer than
+/// pixels.
+fn index<S: Sample>(
+    picture: &Picture<'_, S>,
+    colours: usize,
+    rank: impl Fn(&[S]) -> u32 + Sync,
+) -> (Vec<u32>, Vec<u64>) {
+    let mut index = vec![0_u32; picture.len()];
+    let chunk = index.len().div_ceil(rayon::current_num_threads()).clamp(CHUNK, u32::MAX as usize);
+    let counts = index
+        .par_chunks_mut(chunk)
+        .zip(picture.samples().par_chunks(chunk * picture.channels))
+        .map(|(index, pixels)| {
+            let mut counts = vec![0_u32; colours];
+            for (index, pixel) in index.iter_mut().zip(pixels.chunks_exact(picture.channels)) {
+                *index = rank(pixel);
+                counts[*index as usize] += 1;
             }
             counts
         })
+        .fold(
+            || vec![0_u64; colours],
+            |mut sums, counts| {
+                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += u64::from(count));
+                sums
+            },
+        )
         .reduce_with(|mut a, b| {
             a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
             a
-        })
-        .unwrap_or_default()
+        });
+    (index, counts.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_holds_its_channels_and_neighbours_are_near() {
+        for colour in [[0_u8, 0, 0], [255, 255, 255], [1, 2, 3], [200, 17, 93], [7, 8, 248]] {
+            for channels in [1, 3] {
+                let code = code(&colour[..channels]);
+                assert!(code < 1 << (8 * channels));
+                for (i, &value) in colour[..channels].iter().enumerate() {
+                    assert_eq!(channel::<u8>(code, i, channels), u64::from(value));
+                }
+            }
+        }
+        let wide = [65_535_u16, 1, 40_000];
+        assert_eq!([0, 1, 2].map(|i| channel::<u16>(code(&wide), i, 3)), wide.map(u64::from));
+        assert_eq!(code(&[40_u8, 80, 120]) >> 9, code(&[47_u8, 87, 127]) >> 9);
+    }
 }
