@@ -8,12 +8,14 @@
 //! (32 bits, below 2³¹).
 
 mod empty;
+mod fit;
 mod seeding;
 mod silhouette;
 mod stream;
 mod table;
 
 pub use empty::*;
+pub use fit::*;
 pub use seeding::*;
 pub use silhouette::*;
 pub use stream::*;
@@ -113,6 +115,8 @@ pub struct Kernel {
     pub block: u32,
     /// Its arguments, in order.
     pub arguments: &'static [Argument],
+    /// Whether all its blocks must run at the same time, since they wait for each other.
+    pub together: bool,
 }
 
 impl Kernel {
@@ -168,7 +172,7 @@ const fn kernel(
     block: u32,
     arguments: &'static [Argument],
 ) -> Kernel {
-    Kernel { name, types, block, arguments }
+    Kernel { name, types, block, arguments, together: false }
 }
 
 #[cfg(test)]
@@ -212,7 +216,7 @@ mod tests {
                 transposed_sums(n, k, d, 2),
                 rows_gather(n),
                 square_sum(n, d),
-                inertia_sums(k, d),
+                inertia_sums(k, d, 1),
                 empty_farthest(n),
                 seed_nearest(n, 8),
                 seed_amounts(n),

@@ -1,8 +1,5 @@
 //! What an engine does. The CPU and each GPU tier are engines; everything above these traits knows none of them.
 
-use std::any::Any;
-use std::sync::Arc;
-
 use kmeans_core::Scalar;
 use kmeans_core::rng::Random;
 use kmeans_core::settings::{Iteration, Settings};
@@ -42,9 +39,6 @@ pub enum Task {
     Predict { k: usize },
 }
 
-/// What keeps an engine from giving memory back.
-pub type Kept = Arc<dyn Any + Send + Sync>;
-
 /// Points of a clustering, cluster after cluster.
 pub struct Grouped {
     /// `[d, n]`: column after column.
@@ -62,9 +56,6 @@ pub trait Engine<T: Scalar>: Send + Sync {
 
     /// Whether it runs on a GPU, where looking at every point costs less than finding those that are alike on the host.
     fn is_gpu(&self) -> bool;
-
-    /// While what this returns lives, the engine keeps memory that work gives back, for work that comes soon.
-    fn keep_memory(&self) -> Result<Option<Kept>, Error>;
 
     /// The silhouette coefficient of each of some points, in their order.
     fn silhouettes(&self, grouped: &Grouped) -> Result<Vec<f64>, Error>;

@@ -8,7 +8,7 @@ use kmeans_core::settings::{EmptyCluster, Settings, Stop};
 use ndarray::{Array2, ArrayBase, ArrayView2, Data, Ix1, Ix2};
 
 use crate::choose::{Work, engine_for, resolve};
-use crate::engine::{Engine, Job, Kept, OnSeeding, Outcome, Task};
+use crate::engine::{Engine, Job, OnSeeding, Outcome, Task};
 use crate::fitted::FittedKMeans;
 use crate::points::{Bytes, Facts, Points};
 use crate::progress::{Control, Observer, Progress};
@@ -172,11 +172,6 @@ impl KMeans {
     /// Whether points of shape `dim` are clustered on a GPU.
     pub(crate) fn uses_gpu(&self, dim: (usize, usize)) -> Result<bool, Error> {
         Ok(engine_for::<f32>(resolve(self.device)?, self.work(dim))?.is_gpu())
-    }
-
-    /// [`Engine::keep_memory`] of the engine for points of shape `dim`.
-    pub(crate) fn keep_memory(&self, dim: (usize, usize)) -> Result<Option<Kept>, Error> {
-        engine_for::<f32>(resolve(self.device)?, self.work(dim))?.keep_memory()
     }
 
     fn fit_points<'p, T: Element>(

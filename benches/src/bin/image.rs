@@ -5,7 +5,7 @@
 //! ```
 //!
 //! One JSON row per number of clusters and way of clustering. The start is evenly spaced pixels and iterations end at the cap or when the labels
-//! repeat, so that `peers/image.py` can do the same work. `ms` is the whole call, `rounds_ms` the time between the ends of its first and last
+//! repeat, so that `peers/image.py` can do the same work; but for "rgb, defaults", which has the library's start and stop rule. `ms` is the whole call, `rounds_ms` the time between the ends of its first and last
 //! rounds, scaled to all of them: on a GPU the kernels and what the host decides, without transfers.
 
 use std::error::Error;
@@ -66,23 +66,24 @@ fn segment(image: &Array3<u8>, k: usize, args: &Args) -> Result<(), Box<dyn Erro
     let (height, width, _) = image.dim();
     let ends: Arc<Mutex<Vec<Instant>>> = Arc::default();
     let round_ends = ends.clone();
-    let kmeans = KMeans::new(k)
+    let defaults = KMeans::new(k).device(args.device).on_progress(move |progress| {
+        if let Progress::Iteration { .. } = progress {
+            round_ends.lock().expect("nobody panics").push(Instant::now());
+        }
+        Control::Continue
+    });
+    let kmeans = defaults
+        .clone()
         .init(Init::EvenlySpaced)
         .max_iter(args.iterations)
         .stop(Stop::LabelsRepeat)
-        .empty_cluster(EmptyCluster::Keep)
-        .device(args.device)
-        .on_progress(move |progress| {
-            if let Progress::Iteration { .. } = progress {
-                round_ends.lock().expect("nobody panics").push(Instant::now());
-            }
-            Control::Continue
-        });
-    for (name, features, every_pixel) in [
-        ("rgb", Features::Rgb, false),
-        ("rgb, every pixel", Features::Rgb, true),
-        ("lab", Features::Lab, false),
-        ("rgbxy", Features::RgbXy { weight: 0.5 }, false),
+        .empty_cluster(EmptyCluster::Keep);
+    for (name, kmeans, features, every_pixel) in [
+        ("rgb", &kmeans, Features::Rgb, false),
+        ("rgb, every pixel", &kmeans, Features::Rgb, true),
+        ("lab", &kmeans, Features::Lab, false),
+        ("rgbxy", &kmeans, Features::RgbXy { weight: 0.5 }, false),
+        ("rgb, defaults", &defaults, Features::Rgb, false),
     ] {
         if args.only.as_ref().is_some_and(|only| only != name) {
             continue;

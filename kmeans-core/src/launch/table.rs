@@ -5,10 +5,10 @@ use super::stream::{
     ASSIGN_STREAM_128_ROUNDED, ASSIGN_STREAM_LONG, ASSIGN_STREAM_LONG_ROUNDED, ASSIGN_TILES,
 };
 use super::{
-    Argument, CONSTANT_BYTES, EMPTY_FARTHEST, EMPTY_LIST, EMPTY_MASK, EMPTY_MOVE, Geometry, Kernel, MAX_GRID,
-    PARALLEL_COUNT, PARALLEL_MERGE, PARALLEL_OFFSETS, PARALLEL_WRITE, SEED_AMOUNTS, SEED_CHOOSE, SEED_DRAW,
-    SEED_NEAREST, SEED_POTENTIALS, SHARED_BYTES, SILHOUETTE, Type, at_most, input, kernel, output, sharing_blocks,
-    value, window_bytes,
+    Argument, CONSTANT_BYTES, EMPTY_FARTHEST, EMPTY_LIST, EMPTY_MASK, EMPTY_MOVE, FIT_NARROW_SUMS_NARROW,
+    FIT_NARROW_SUMS_WIDE, Geometry, Kernel, MAX_GRID, PARALLEL_COUNT, PARALLEL_MERGE, PARALLEL_OFFSETS, PARALLEL_WRITE,
+    SEED_AMOUNTS, SEED_CHOOSE, SEED_DRAW, SEED_NEAREST, SEED_POTENTIALS, SHARED_BYTES, SILHOUETTE, Type, at_most,
+    input, kernel, output, sharing_blocks, value, window_bytes,
 };
 
 /// The element types that points may have.
@@ -42,9 +42,9 @@ const FIRST: Argument = value("first", Type::U64);
 /// Rows of a chunk.
 pub(super) const ROWS: Argument = value("rows", Type::U64);
 /// The unit of a sum: see [`crate::fixed::FixedPoint`].
-const EXPONENT: Argument = value("exponent", Type::I32);
+pub(super) const EXPONENT: Argument = value("exponent", Type::I32);
 /// Words of a sum: 1 narrow, 2 wide, else limbs.
-const WORDS: Argument = value("words", Type::U32);
+pub(super) const WORDS: Argument = value("words", Type::U32);
 
 /// Whether rows have weights. 0: each weighs 1.0, and `weights` is not read, so it may be an array of any length.
 pub(super) const WEIGHTED: Argument = value("weighted", Type::U32);
@@ -420,7 +420,8 @@ pub const fn square_sum_terms(n: u64, d: u32) -> u64 {
     n.saturating_mul(d as u64).div_ceil(threads)
 }
 
-/// Adds what centroids and sums contribute to the inertia, in the limbs of [`SQUARE_SUM`]. Launch: [`inertia_sums`].
+/// Adds what centroids and sums contribute to the inertia, in the limbs of [`SQUARE_SUM`]; of several sets of both, one after
+/// the other, a set of limbs each. Launch: [`inertia_sums`].
 pub const INERTIA_SUMS: Kernel = kernel(
     "inertia_sums",
     POINT_TYPES,
@@ -446,9 +447,11 @@ pub const INERTIA_SUMS: Kernel = kernel(
 /// The same for up to [`INERTIA_LIMBS`] limbs. Launch: [`inertia_sums`].
 pub const INERTIA_SUMS_MANY: Kernel = Kernel { name: "inertia_sums_many", ..INERTIA_SUMS };
 
-/// Threads share the centroids' elements: a few each before there are more blocks than a GPU runs at a time.
-pub const fn inertia_sums(k: u32, d: u32) -> Geometry {
-    INERTIA_SUMS.blocks(at_most((k as u64 * d as u64).div_ceil(256), 512) as u64, 0)
+/// Threads share the centroids' elements: a few each before there are more blocks than a GPU runs at a time. A row of blocks
+/// for each of `sets` sets, as many as a grid can have rows.
+pub const fn inertia_sums(k: u32, d: u32, sets: u32) -> Geometry {
+    let geometry = INERTIA_SUMS.blocks(at_most((k as u64 * d as u64).div_ceil(256), 512) as u64, 0);
+    Geometry { grid: [geometry.grid[0], sets], ..geometry }
 }
 
 // Counts.
@@ -755,6 +758,8 @@ pub const KERNELS: &[Kernel] = &[
     SCALE_DIVIDE_WEIGHTED,
     SCALE_MOVED,
     SCALE_MOVEMENT,
+    FIT_NARROW_SUMS_NARROW,
+    FIT_NARROW_SUMS_WIDE,
     EMPTY_LIST,
     EMPTY_MASK,
     EMPTY_FARTHEST,

@@ -33,7 +33,7 @@ use self::frame::Frame;
 use self::move_rows::sums_of;
 use self::several::Several;
 use crate::Error;
-use crate::engine::{Engine, Grouped, Job, Kept, OnIteration, OnSeeding, Outcome, Task};
+use crate::engine::{Engine, Grouped, Job, OnIteration, OnSeeding, Outcome, Task};
 use crate::points::Points;
 
 /// Runs on the threads of the current rayon pool.
@@ -64,10 +64,6 @@ impl<T: Scalar> Engine<T> for CpuEngine {
 
     fn is_gpu(&self) -> bool {
         false
-    }
-
-    fn keep_memory(&self) -> Result<Option<Kept>, Error> {
-        Ok(None)
     }
 
     fn silhouettes(&self, grouped: &Grouped) -> Result<Vec<f64>, Error> {

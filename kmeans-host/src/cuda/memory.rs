@@ -3,6 +3,7 @@
 use super::Number;
 use super::assigner::Assigner;
 use super::sums::Sums;
+use super::whole;
 use crate::engine::Task;
 use crate::points::Facts;
 
@@ -25,7 +26,12 @@ pub fn needed<T: Number>(facts: &Facts, task: Task, points: u64) -> u64 {
         // and the distances between them; the list of empty clusters.
         Task::Fit { k } => {
             let seeding = 8 * n + 4 * n;
-            4 * 4 * n + seeding + 2 * centroids + 16 * k as u64 + Sums::bytes::<T>(facts, k)
+            4 * 4 * n
+                + seeding
+                + 2 * centroids
+                + 16 * k as u64
+                + Sums::bytes::<T>(facts, k)
+                + whole::bytes::<T>(k as u64, d)
         }
         // Labels; the centroids; either sums or distances, the latter in parts.
         Task::Predict { k } => {

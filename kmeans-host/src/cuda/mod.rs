@@ -16,16 +16,17 @@ mod seeding;
 mod silhouette;
 mod stream;
 mod sums;
+mod whole;
 
 use std::sync::Arc;
 
 use kmeans_core::Scalar;
 
-use self::driver::{Gpu, KeptMemory, Stored};
+use self::driver::{Gpu, Stored};
 use self::job::CudaJob;
 use crate::Error;
 use crate::device::DeviceInfo;
-use crate::engine::{Engine, Grouped, Job, Kept, Task};
+use crate::engine::{Engine, Grouped, Job, Task};
 use crate::points::Points;
 
 pub(crate) use self::driver::count;
@@ -61,10 +62,6 @@ impl<T: Number> Engine<T> for CudaEngine {
 
     fn is_gpu(&self) -> bool {
         true
-    }
-
-    fn keep_memory(&self) -> Result<Option<Kept>, Error> {
-        Ok(Some(Arc::new(KeptMemory::new(&self.gpu)?)))
     }
 
     fn silhouettes(&self, grouped: &Grouped) -> Result<Vec<f64>, Error> {

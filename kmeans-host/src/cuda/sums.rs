@@ -304,6 +304,21 @@ impl Sums {
         }
     }
 
+    /// The words of a sum, where sums are unweighted integers.
+    pub fn integer_words(&self) -> Option<u32> {
+        (self.weighted.is_none() && !self.format.has_limbs()).then_some(self.format.words)
+    }
+
+    /// The exponent of the sums' unit.
+    pub fn exponent(&self) -> i32 {
+        self.format.exponent
+    }
+
+    /// Sums and counts of unweighted points.
+    pub fn parts(&mut self) -> (&mut Array<u64>, &mut Array<u64>) {
+        (&mut self.sums, &mut self.counts)
+    }
+
     /// Points of positive weight per cluster.
     pub fn members(&self) -> &Array<u64> {
         self.weighted.as_ref().map_or(&self.counts, |weighted| &weighted.members)

@@ -17,7 +17,7 @@ use super::picture::{Picture, opacity};
 use super::seeding::plus_plus;
 use super::segmented::Segmented;
 use super::{Alpha, Features, Sample};
-use crate::engine::{Kept, OnSeeding};
+use crate::engine::OnSeeding;
 use crate::select_k::{Criterion, SelectK};
 use crate::{Error, FittedKMeans, Init, KMeans, Notice};
 
@@ -144,11 +144,6 @@ impl Segmentation {
 
     pub(super) fn k(&self) -> usize {
         self.kmeans.k
-    }
-
-    /// What keeps a GPU's memory between images of shape `[h, w, c]`.
-    pub(super) fn keep_memory(&self, (h, w, c): (usize, usize, usize)) -> Result<Option<Kept>, Error> {
-        self.kmeans.keep_memory((h * w, self.features.columns(if c < 3 { 1 } else { 3 })))
     }
 
     pub(super) fn choice(&self) -> Option<&(RangeInclusive<usize>, Criterion)> {

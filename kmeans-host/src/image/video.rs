@@ -4,7 +4,6 @@ use ndarray::{Array2, ArrayBase, Data, Ix3};
 
 use super::{Sample, Segmentation, Segmented};
 use crate::Error;
-use crate::engine::Kept;
 
 /// Segments the frames of a video, all of one size, each from the centroids of the one before.
 ///
@@ -14,8 +13,7 @@ use crate::engine::Kept;
 /// stands for. [`restart`](Self::restart) begins anew, as at a cut. After a first frame with fewer colours than clusters the next one
 /// starts afresh, and its clusters are ordered after the most similar ones of the last frame.
 ///
-/// On a GPU, frames of `u8` are clustered by colour as the bytes they are, and device and pinned memory stay from frame to frame, as long as
-/// the `Video` lives. Reading the next frame and writing the last one are best done on threads of their own: the example
+/// On a GPU, frames of `u8` are clustered by colour as the bytes they are, and device and pinned memory stay from frame to frame. Reading the next frame and writing the last one are best done on threads of their own: the example
 /// `video_segmentation` shows how.
 ///
 /// ```
@@ -36,8 +34,6 @@ use crate::engine::Kept;
 pub struct Video {
     segmentation: Segmentation,
     last: Option<Last>,
-    /// From the first frame on.
-    kept: Option<Kept>,
 }
 
 /// What a frame leaves for the next.
@@ -53,7 +49,7 @@ struct Last {
 impl Video {
     /// Frames segmented by `segmentation`; its start is that of the first frame, and where it chooses k, it does so there.
     pub fn new(segmentation: Segmentation) -> Self {
-        Self { segmentation, last: None, kept: None }
+        Self { segmentation, last: None }
     }
 
     /// The next frame, `[h, w, c]`.
@@ -64,7 +60,6 @@ impl Video {
     pub fn segment<S: Sample, D: Data<Elem = S>>(&mut self, frame: &ArrayBase<D, Ix3>) -> Result<Segmented<S>, Error> {
         let shape = frame.dim();
         let Some(last) = &self.last else {
-            self.kept = self.segmentation.keep_memory(shape)?;
             let first = self.segmentation.segment(frame)?;
             let order = first.by_share();
             let first = first.reordered(&order);

@@ -62,7 +62,7 @@ pub fn narrow<P: Load>(points: In<P>, centroids: In<P::Value>, labels: Out<u32>,
 
 /// Takes `len` centroids of `D` columns into account, the first of which is centroid number `first`.
 #[inline(always)]
-fn offer_all<const D: usize>(mut two: Two, x: [f32; D], staged: Shared<f32>, first: u32, len: u32) -> Two {
+pub(crate) fn offer_all<const D: usize>(mut two: Two, x: [f32; D], staged: Shared<f32>, first: u32, len: u32) -> Two {
     let (mut c, mut at) = (0, 0);
     while c < len {
         let mut sum = 0.0;

@@ -80,7 +80,7 @@ pub fn squares<P: Load, M: ScratchMemory>(
             (row, column) = (row + 1, column - d as u64);
         }
     }
-    add_warp(own, limbs, words);
+    add_warp(own, limbs, 0, words);
 }
 
 device::entries! {
