@@ -84,7 +84,7 @@ impl Whitening {
         let (mean_variance, largest) = (variances.mean(), variances.max());
         let scales = variances.map(|v| (v + epsilon * mean_variance).sqrt());
         let least = largest.sqrt() * 1e-7;
-        if !(epsilon >= 0.0 && epsilon.is_finite()) || !(scales.min() > least) {
+        if !(epsilon >= 0.0 && epsilon.is_finite() && scales.min() > least) {
             return Err(Error::NotWhitenable { epsilon });
         }
         let turned = |scales: nalgebra::DVector<f64>| -> Vec<f64> {
