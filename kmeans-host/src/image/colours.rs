@@ -37,24 +37,22 @@ impl Colours {
         let colour = picture.colour_channels();
         let used = if picture.weighted { picture.channels } else { colour };
         // Colour in the higher bits, alpha in the lowest where it counts.
-        let code =
-            |pixel: &[S]| pixel[colour..used].iter().fold(code(&pixel[..colour]), |code, s| code << S::BITS | s.bits());
+        let code = |pixel: &[S]| pixel[..used].iter().fold(0, |code, s| code << S::BITS | s.bits());
         let (codes, index, counts) = if used as u32 * S::BITS <= BITS_OF_SET {
-            by_set(picture, used as u32 * S::BITS, limit, code)?
+            by_set(picture, Cubes::new::<S>(colour, used), used as u32 * S::BITS, limit, code)?
         } else {
             by_sorting(picture, limit, code)?
         };
-        let alpha_bits = (used - colour) as u32 * S::BITS;
         let mut rows = Array2::zeros((codes.len(), colour));
-        let sample = |bits: u64| S::from_f32(bits as f32);
+        let channel = |code: u64, i: usize| (code >> ((used - 1 - i) as u32 * S::BITS)) & ((1 << S::BITS) - 1);
+        let sample = |code: u64, i: usize| S::from_f32(channel(code, i) as f32);
         rows.as_slice_mut().expect("packed").par_chunks_exact_mut(colour).zip(&codes).with_min_len(256).for_each(
             |(row, &code)| {
-                let pixel = [0, 1, 2].map(|i| sample(channel::<S>(code >> alpha_bits, i.min(colour - 1), colour)));
+                let pixel = [0, 1, 2].map(|i| sample(code, i.min(colour - 1)));
                 features.colour_into(&pixel[..colour], row);
             },
         );
-        let weights =
-            picture.weighted.then(|| codes.iter().map(|&code| opacity(sample(code & ((1 << S::BITS) - 1)))).collect());
+        let weights = picture.weighted.then(|| codes.iter().map(|&code| opacity(sample(code, used - 1))).collect());
         Some(Self { counts, index, rows, weights })
     }
 
@@ -67,20 +65,50 @@ impl Colours {
     }
 }
 
-/// Low bits of a channel that stand together with those of the others in a code.
-const CUBE_BITS: u32 = 3;
-
-/// The code of a colour: the high bits of its channels, then their low bits. So colours that differ little, as those of neighbouring
-/// pixels do, lie in one cache line of a table by code.
-fn code<S: Sample>(colour: &[S]) -> u64 {
-    let high = colour.iter().fold(0, |code, s| code << (S::BITS - CUBE_BITS) | s.bits() >> CUBE_BITS);
-    colour.iter().fold(high, |code, s| code << CUBE_BITS | s.bits() & ((1 << CUBE_BITS) - 1))
+/// Codes in which colours that differ little, as those of neighbouring pixels do, lie in one cache line of a table: the high bits of all
+/// channels, then their low bits, then alpha.
+#[derive(Clone, Copy)]
+struct Cubes {
+    channels: u32,
+    bits: u32,
+    alpha_bits: u32,
 }
 
-/// Channel `i` of `channels` in a colour's code.
-fn channel<S: Sample>(code: u64, i: usize, channels: usize) -> u64 {
-    let part = |code: u64, bits: u32| code >> ((channels - 1 - i) as u32 * bits) & ((1 << bits) - 1);
-    part(code >> (channels as u32 * CUBE_BITS), S::BITS - CUBE_BITS) << CUBE_BITS | part(code, CUBE_BITS)
+/// Low bits of a channel that stand together with those of the others.
+const LOW: u32 = 3;
+
+impl Cubes {
+    /// For pixels of which the first `colour` of `used` samples are colour.
+    fn new<S: Sample>(colour: usize, used: usize) -> Self {
+        Self { channels: colour as u32, bits: S::BITS, alpha_bits: (used - colour) as u32 * S::BITS }
+    }
+
+    /// The code of a pixel whose samples stand one after the other in `packed`.
+    #[inline(always)]
+    fn code(self, packed: u64) -> u64 {
+        let (high_bits, colour) = (self.bits - LOW, packed >> self.alpha_bits);
+        let (mut high, mut low) = (0, 0);
+        for channel in (0..self.channels).rev() {
+            let sample = colour >> (channel * self.bits) & ((1 << self.bits) - 1);
+            high = high << high_bits | sample >> LOW;
+            low = low << LOW | sample & ((1 << LOW) - 1);
+        }
+        let alpha = packed & ((1 << self.alpha_bits) - 1);
+        (high << (self.channels * LOW) | low) << self.alpha_bits | alpha
+    }
+
+    /// The inverse.
+    fn packed(self, code: u64) -> u64 {
+        let (high_bits, colour) = (self.bits - LOW, code >> self.alpha_bits);
+        let high = colour >> (self.channels * LOW);
+        let mut packed = 0;
+        for channel in (0..self.channels).rev() {
+            let high = high >> (channel * high_bits) & ((1 << high_bits) - 1);
+            let low = colour >> (channel * LOW) & ((1 << LOW) - 1);
+            packed = packed << self.bits | high << LOW | low;
+        }
+        packed << self.alpha_bits | code & ((1 << self.alpha_bits) - 1)
+    }
 }
 
 /// The codes that occur, in order; each pixel's rank among them; how often each occurs.
@@ -89,6 +117,7 @@ type Counted = (Vec<u64>, Vec<u32>, Vec<u64>);
 /// What occurs, by way of a set of bits.
 fn by_set<S: Sample>(
     picture: &Picture<'_, S>,
+    cubes: Cubes,
     bits: u32,
     limit: usize,
     code: impl Fn(&[S]) -> u64 + Sync,
@@ -97,13 +126,17 @@ fn by_set<S: Sample>(
     picture.samples().par_chunks(CHUNK * picture.channels).for_each(|pixels| {
         let mut before = u64::MAX;
         for pixel in pixels.chunks_exact(picture.channels) {
-            let code = code(pixel);
+            let packed = code(pixel);
+            if packed == before {
+                continue;
+            }
+            before = packed;
+            let code = cubes.code(packed);
             let (word, bit) = (&set[code as usize >> 5], 1 << (code & 31));
             // Writing only what is news keeps the words in every core's cache.
-            if code != before && word.load(Ordering::Relaxed) & bit == 0 {
+            if word.load(Ordering::Relaxed) & bit == 0 {
                 word.fetch_or(bit, Ordering::Relaxed);
             }
-            before = code;
         }
     });
     // Each word beside the rank of its first code, so that looking a code up is one access to memory.
@@ -113,19 +146,19 @@ fn by_set<S: Sample>(
         *rank = codes.len() as u32;
         let mut rest = *word;
         while rest != 0 {
-            codes.push((i as u64) << 5 | u64::from(rest.trailing_zeros()));
+            codes.push(cubes.packed((i as u64) << 5 | u64::from(rest.trailing_zeros())));
             rest &= rest - 1;
         }
         if codes.len() > limit {
             return None;
         }
     }
-    let rank = |pixel: &[S]| {
-        let code = code(pixel);
+    let rank = |packed: u64| {
+        let code = cubes.code(packed);
         let (word, rank) = table[code as usize >> 5];
         rank + (word & ((1_u32 << (code & 31)) - 1)).count_ones()
     };
-    let (index, counts) = index(picture, codes.len(), rank);
+    let (index, counts) = index(picture, codes.len(), code, rank);
     Some((codes, index, counts))
 }
 
@@ -150,7 +183,7 @@ fn by_sorting<S: Sample>(picture: &Picture<'_, S>, limit: usize, code: impl Fn(&
     if codes.len() > limit {
         return None;
     }
-    let (index, counts) = index(picture, codes.len(), |pixel| codes.partition_point(|&c| c < code(pixel)) as u32);
+    let (index, counts) = index(picture, codes.len(), &code, |packed| codes.partition_point(|&c| c < packed) as u32);
     Some((codes, index, counts))
 }
 
@@ -159,7 +192,8 @@ fn by_sorting<S: Sample>(picture: &Picture<'_, S>, limit: usize, code: impl Fn(&
 fn index<S: Sample>(
     picture: &Picture<'_, S>,
     colours: usize,
-    rank: impl Fn(&[S]) -> u32 + Sync,
+    code: impl Fn(&[S]) -> u64 + Sync,
+    rank: impl Fn(u64) -> u32 + Sync,
 ) -> (Vec<u32>, Vec<u64>) {
     let mut index = vec![0_u32; picture.len()];
     let chunk = index.len().div_ceil(rayon::current_num_threads()).clamp(CHUNK, u32::MAX as usize);
@@ -168,9 +202,14 @@ fn index<S: Sample>(
         .zip(picture.samples().par_chunks(chunk * picture.channels))
         .map(|(index, pixels)| {
             let mut counts = vec![0_u32; colours];
+            let (mut before, mut last) = (None, 0);
             for (index, pixel) in index.iter_mut().zip(pixels.chunks_exact(picture.channels)) {
-                *index = rank(pixel);
-                counts[*index as usize] += 1;
+                let packed = code(pixel);
+                if before != Some(packed) {
+                    (before, last) = (Some(packed), rank(packed));
+                }
+                *index = last;
+                counts[last as usize] += 1;
             }
             counts
         })
@@ -193,18 +232,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_holds_its_channels_and_neighbours_are_near() {
-        for colour in [[0_u8, 0, 0], [255, 255, 255], [1, 2, 3], [200, 17, 93], [7, 8, 248]] {
-            for channels in [1, 3] {
-                let code = code(&colour[..channels]);
-                assert!(code < 1 << (8 * channels));
-                for (i, &value) in colour[..channels].iter().enumerate() {
-                    assert_eq!(channel::<u8>(code, i, channels), u64::from(value));
-                }
+    fn codes_of_cubes_are_the_colours_in_another_order() {
+        for (cubes, bits) in [(Cubes::new::<u8>(3, 3), 24), (Cubes::new::<u8>(1, 2), 16), (Cubes::new::<u16>(1, 1), 16)]
+        {
+            let mut seen = vec![false; 1 << bits];
+            for packed in 0..1 << bits {
+                let code = cubes.code(packed);
+                assert_eq!(cubes.packed(code), packed);
+                assert!(!std::mem::replace(&mut seen[code as usize], true));
             }
         }
-        let wide = [65_535_u16, 1, 40_000];
-        assert_eq!([0, 1, 2].map(|i| channel::<u16>(code(&wide), i, 3)), wide.map(u64::from));
-        assert_eq!(code(&[40_u8, 80, 120]) >> 9, code(&[47_u8, 87, 127]) >> 9);
+        let cubes = Cubes::new::<u8>(3, 3);
+        assert_eq!(cubes.code(0x28_50_78) >> 9, cubes.code(0x2f_57_7f) >> 9);
     }
 }
