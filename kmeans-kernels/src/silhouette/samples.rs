@@ -121,8 +121,9 @@ impl Points<'_> {
 #[inline(always)]
 fn total(lanes: [f64; SILHOUETTE_LANES]) -> f64 {
     let mut sum = 0.0;
-    for lane in lanes {
-        sum += lane;
+    // Over the array itself, so that it stays in registers.
+    for lane in &lanes {
+        sum += *lane;
     }
     sum
 }
