@@ -9,6 +9,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -68,27 +70,33 @@ fn main() -> Result<()> {
     let kmeans = KMeans::new(options.k).init(Init::EvenlySpaced).max_iter(options.iterations).device(options.device);
     let mut video = Video::new(Segmentation::new(options.k).kmeans(kmeans));
     let (mut time, mut iterations, mut size) = (Duration::ZERO, 0, (0, 0));
-    let mut shown = Vec::new();
-    for i in 0..count {
-        let image = frame(i)?;
-        let view = ArrayView3::from_shape((image.height() as usize, image.width() as usize, 3), image.as_raw())?;
-        let begun = Instant::now();
-        let segmented = video.segment(&view).with_context(|| format!("frame {i}"))?;
-        let quantized = segmented.quantized();
-        time += begun.elapsed();
-        iterations += segmented.iterations();
-        size = image.dimensions();
-        if i == 0 {
-            say(format!("engine      {}", segmented.engine()));
+    let begun = Instant::now();
+    // One thread reads ahead and one writes behind, a few frames each, while this one segments.
+    let shown = thread::scope(|scope| -> Result<_> {
+        let (to_segment, frames) = sync_channel(AHEAD);
+        let (to_write, segmented_frames) = sync_channel(AHEAD);
+        // Nobody receives once a frame has failed.
+        scope.spawn(move || (0..count).try_for_each(|i| to_segment.send(frame(i))));
+        let writer = scope.spawn(|| write(segmented_frames, count, options.frames.as_deref()));
+        for (i, image) in frames.iter().enumerate() {
+            let image = image?;
+            let view = ArrayView3::from_shape((image.height() as usize, image.width() as usize, 3), image.as_raw())?;
+            let begun = Instant::now();
+            let segmented = video.segment(&view).with_context(|| format!("frame {i}"))?;
+            let quantized = segmented.quantized();
+            time += begun.elapsed();
+            iterations += segmented.iterations();
+            size = image.dimensions();
+            if i == 0 {
+                say(format!("engine      {}", segmented.engine()));
+            }
+            if to_write.send((i, image, quantized)).is_err() {
+                break;
+            }
         }
-        let result = to_image(quantized);
-        if let Some(folder) = &options.frames {
-            save(&result, &folder.join(format!("{i:05}.png")))?;
-        }
-        if i % count.div_ceil(4) == 0 {
-            shown.push((i, image, result));
-        }
-    }
+        drop(to_write);
+        writer.join().expect("the writer does not panic")
+    })?;
     say(format!("frames      {count} of {} × {}, K = {}", size.0, size.1, options.k));
     say(format!("iterations  {:.1} per frame", iterations as f64 / count as f64));
     say(format!(
@@ -96,9 +104,32 @@ fn main() -> Result<()> {
         duration(time / count as u32),
         count as f64 / time.as_secs_f64()
     ));
+    let all = count as f64 / begun.elapsed().as_secs_f64();
+    say(format!("            {all:.1} frames per second with reading and writing, at the same time"));
     save(&sheet(&shown), &options.output)?;
     say(format!("picture     {}", options.output.display()));
     Ok(())
+}
+
+/// Frames on their way from thread to thread.
+const AHEAD: usize = 4;
+
+/// A frame's number, the frame and its result.
+type Shown = (usize, RgbImage, RgbImage);
+
+/// Saves segmented frames to `folder`, if there is one, and returns four of `count` frames to show.
+fn write(frames: Receiver<(usize, RgbImage, Array3<u8>)>, count: usize, folder: Option<&Path>) -> Result<Vec<Shown>> {
+    let mut shown = Vec::new();
+    for (i, image, quantized) in frames {
+        let result = to_image(quantized);
+        if let Some(folder) = folder {
+            save(&result, &folder.join(format!("{i:05}.png")))?;
+        }
+        if i % count.div_ceil(4) == 0 {
+            shown.push((i, image, result));
+        }
+    }
+    Ok(shown)
 }
 
 /// The frames of a folder, by name.
@@ -125,7 +156,7 @@ fn to_image(samples: Array3<u8>) -> RgbImage {
 }
 
 /// Some frames, each above its result.
-fn sheet(frames: &[(usize, RgbImage, RgbImage)]) -> RgbImage {
+fn sheet(frames: &[Shown]) -> RgbImage {
     const CELL: (u32, u32) = (256, 256);
     const GAP: u32 = 16;
     let top = GAP + TEXT.height() + 6;

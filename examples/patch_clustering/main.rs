@@ -15,6 +15,7 @@ mod patches;
 mod photo;
 mod report;
 mod watch;
+mod whiten;
 
 use std::fs;
 use std::process::ExitCode;
@@ -59,15 +60,28 @@ fn run(options: &Options) -> Result<()> {
     report::image(&photo);
     report::patches(&patches, options.patch);
 
-    let (fitted, times) = stages.timed("fit", || fit(options, &patches))?;
-    report::fit(&fitted, &times, options.init.description());
+    let whitened = stages.timed("whiten", || whiten::whitened(&patches, options.whiten))?;
+    let rows = whitened.as_ref().map_or(&patches, |(rows, _)| rows);
+    let (fitted, times) = stages.timed("fit", || fit(options, rows))?;
+    report::fit(&fitted, &times, options.init.description(), options.whiten.is_some());
 
-    let rebuilt = stages.timed("rebuild", || grid.reconstruct(&fitted.centroids(), fitted.labels(), None))?;
+    let mut centroids = fitted.centroids().to_owned();
+    let mut means = None;
+    if let Some((_, taken)) = &whitened {
+        centroids = taken.centroids(&fitted)?;
+        means = Some(taken.means().view());
+    }
+    let rebuilt = stages.timed("rebuild", || grid.reconstruct(&centroids, fitted.labels(), means))?;
     let rebuilt = from_array(&rebuilt);
+    if let Some((_, taken)) = &whitened {
+        centroids = taken.bright(centroids, &fitted);
+    }
     let montage = Montage {
         photo: &photo,
         rebuilt: &rebuilt,
         patches: &patches,
+        rows,
+        centroids: &centroids,
         side: options.patch,
         fitted: &fitted,
         start: options.init.description(),

@@ -23,6 +23,10 @@ pub struct Montage<'a> {
     pub photo: &'a Photo,
     pub rebuilt: &'a RgbImage,
     pub patches: &'a Array2<f32>,
+    /// What was clustered: the patches, or what was made of them.
+    pub rows: &'a Array2<f32>,
+    /// The centroids as patches.
+    pub centroids: &'a Array2<f32>,
     /// The side of a patch, in pixels.
     pub side: u32,
     pub fitted: &'a FittedKMeans<f32>,
@@ -82,7 +86,7 @@ impl Montage<'_> {
             &format!("{cut}: centroid, size, share, samples from nearest to farthest"),
             INNER,
         );
-        let clusters = clusters::largest(self.fitted, self.patches, shown, layout.samples as usize);
+        let clusters = clusters::largest(self.fitted, self.rows, shown, layout.samples as usize);
         self.draw_clusters(&mut canvas, tiles, &layout, &clusters, &labels);
         canvas
     }
@@ -99,7 +103,7 @@ impl Montage<'_> {
         let side = self.side;
         for (i, cluster) in (0..).zip(clusters) {
             let at = |(x, y): (u32, u32)| (MARGIN + x, top + y);
-            let centroid = as_image(self.fitted.centroids().row(cluster.label), side);
+            let centroid = as_image(self.centroids.row(cluster.label), side);
             paste(canvas, &square(&centroid, layout.centroid), at(layout.centroid_of(i)));
             let (columns, line_top) = layout.label_of(i);
             for ((line, pen), text) in (0..).zip([COUNT, SHARE]).zip(&labels[cluster.label]) {
@@ -116,8 +120,9 @@ impl Montage<'_> {
     fn legend(&self) -> String {
         let (n, d) = self.patches.dim();
         format!(
-            "N = {} patches   D = {d} values   K = {}   {} from {}   inertia {:.4e}",
+            "N = {} patches{}   D = {d} values   K = {}   {} from {}   inertia {:.4e}",
             grouped(n as u64),
+            if self.rows == self.patches { "" } else { ", whitened" },
             grouped(self.fitted.counts().len() as u64),
             counted(self.fitted.iterations() as u64, "iteration", "iterations"),
             self.start,
@@ -151,8 +156,19 @@ mod tests {
         let fitted = model.fit(&patches).unwrap();
         let rebuilt = from_array(&grid.reconstruct(&fitted.centroids(), fitted.labels(), None).unwrap());
         let photo = Photo { name: "a".repeat(300), pixels };
-        Montage { photo: &photo, rebuilt: &rebuilt, patches: &patches, side, fitted: &fitted, start: "here", samples }
-            .draw()
+        let centroids = fitted.centroids().to_owned();
+        Montage {
+            photo: &photo,
+            rebuilt: &rebuilt,
+            patches: &patches,
+            rows: &patches,
+            centroids: &centroids,
+            side,
+            fitted: &fitted,
+            start: "here",
+            samples,
+        }
+        .draw()
     }
 
     fn coloured(width: u32, height: u32) -> RgbImage {

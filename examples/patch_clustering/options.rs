@@ -43,6 +43,11 @@ pub struct Options {
     #[arg(long, default_value_t = 1, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..))]
     pub stride: u32,
 
+    /// Take each patch's brightness out and whiten the rest before clustering: the share of the mean variance that is added to
+    /// every direction's, such as 0.05
+    #[arg(long, value_name = "EPSILON")]
+    pub whiten: Option<f64>,
+
     /// Remove clusters with fewer patches, the smallest first, and iterate anew from the centroids left
     #[arg(long, default_value_t = 0, value_name = "PATCHES")]
     pub min_size: u64,

@@ -26,8 +26,8 @@ pub fn patches(patches: &Array2<f32>, side: u32) {
     say("patches", format!("N = {}, D = {side} × {side} × 3 = {d}, f32, {mib:.1} MiB", grouped(n as u64)));
 }
 
-/// The fit and its result.
-pub fn fit(fitted: &FittedKMeans<f32>, times: &Times, start: &str) {
+/// The fit and its result; `whitened`: distances are not in the units of pixels.
+pub fn fit(fitted: &FittedKMeans<f32>, times: &Times, start: &str, whitened: bool) {
     let (n, counts) = (fitted.labels().len() as u64, fitted.counts());
     say("clusters", format!("K = {}, from {start}", grouped(counts.len() as u64)));
     say("engine", fitted.engine());
@@ -38,7 +38,8 @@ pub fn fit(fitted: &FittedKMeans<f32>, times: &Times, start: &str) {
     };
     say("iterations", format!("{}, {end}", fitted.iterations()));
     let rms = (fitted.inertia() / (n as f64 * fitted.centroids().ncols() as f64)).sqrt();
-    say("inertia", format!("{:.1}, root mean square {rms:.2} of 255 per value", fitted.inertia()));
+    let unit = if whitened { "standard deviations" } else { "of 255" };
+    say("inertia", format!("{:.1}, root mean square {rms:.2} {unit} per value", fitted.inertia()));
     for (name, count) in [("largest", counts.iter().max()), ("smallest", counts.iter().min())] {
         let count = *count.expect("k is at least 1");
         say(name, format!("{}, {}", counted(count, "patch", "patches"), percent(count, n)));

@@ -10,12 +10,14 @@
 mod empty;
 mod fit;
 mod seeding;
+mod silhouette;
 mod stream;
 mod table;
 
 pub use empty::*;
 pub use fit::*;
 pub use seeding::*;
+pub use silhouette::*;
 pub use stream::*;
 pub use table::*;
 
@@ -225,6 +227,7 @@ mod tests {
                 parallel_merge(n),
                 pixel_assign(n, k),
                 pixel_sums(n, k),
+                silhouette(n),
             ] {
                 assert!((1..=MAX_GRID[0]).contains(&geometry.grid[0]), "{geometry:?}");
                 assert!((1..=MAX_GRID[1]).contains(&geometry.grid[1]), "{geometry:?}");

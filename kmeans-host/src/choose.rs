@@ -19,6 +19,11 @@ impl Work {
     pub fn new((n, d): (usize, usize), k: usize, rounds: usize) -> Self {
         Self { multiplications: n as f64 * d as f64 * k as f64 * rounds.min(TYPICAL_ROUNDS) as f64 }
     }
+
+    /// All distances between points of shape `(n, d)` and `m` others.
+    pub fn of_distances((n, d): (usize, usize), m: usize) -> Self {
+        Self { multiplications: n as f64 * d as f64 * m as f64 }
+    }
 }
 
 /// Rounds that a fit takes where the cap leaves it the choice.

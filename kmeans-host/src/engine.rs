@@ -39,6 +39,16 @@ pub enum Task {
     Predict { k: usize },
 }
 
+/// Points of a clustering, cluster after cluster.
+pub struct Grouped {
+    /// `[d, n]`: column after column.
+    pub columns: Vec<f64>,
+    /// Points.
+    pub n: usize,
+    /// Points of each cluster, of which none is empty.
+    pub sizes: Vec<usize>,
+}
+
 /// An engine reproduces [`kmeans_core::reference`] and [`kmeans_core::seeding`] bit for bit.
 pub trait Engine<T: Scalar>: Send + Sync {
     /// For people, such as "cpu (AVX-512, 2 threads)".
@@ -46,6 +56,9 @@ pub trait Engine<T: Scalar>: Send + Sync {
 
     /// Whether it runs on a GPU, where looking at every point costs less than finding those that are alike on the host.
     fn is_gpu(&self) -> bool;
+
+    /// The silhouette coefficient of each of some points, in their order.
+    fn silhouettes(&self, grouped: &Grouped) -> Result<Vec<f64>, Error>;
 
     /// Brings points to where the engine works on them.
     fn load<'a>(&self, points: &'a Points<'_, T>, task: Task) -> Result<Box<dyn Job<T> + 'a>, Error>;

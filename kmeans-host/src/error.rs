@@ -221,6 +221,15 @@ pub enum Error {
     /// All pixels are fully transparent, and pixels weigh as their alpha says.
     #[error("every pixel is fully transparent: use Alpha::Carry to cluster the colours beneath")]
     Transparent,
+    /// Rows that do not vary in every direction, or a regularisation that is not a share.
+    #[error(
+        "the rows cannot be whitened with epsilon = {epsilon}: give a finite epsilon above 0, such as 0.01, and rows that are not \
+         all the same"
+    )]
+    NotWhitenable {
+        /// The share of the mean variance asked for.
+        epsilon: f64,
+    },
     /// The weight of positions is not a positive number.
     #[error("the spatial weight is {weight}: it must be finite and positive; use Rgb or Lab to leave positions out")]
     BadSpatialWeight {

@@ -44,7 +44,7 @@ pub struct KMeans {
     pub(crate) settings: Settings,
     n_init: usize,
     pub(crate) seed: u64,
-    device: Device,
+    pub(crate) device: Device,
     observer: Option<Observer>,
 }
 

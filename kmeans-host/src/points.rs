@@ -256,7 +256,9 @@ impl<'a, T: Scalar> Points<'a, T> {
             Source::View(view) => view.select(Axis(0), rows),
             Source::Bytes(_) => {
                 let mut values = Vec::with_capacity(rows.len() * self.d());
-                rows.iter().for_each(|&row| self.append_row(row, &mut values));
+                for &row in rows {
+                    self.append_row(row, &mut values);
+                }
                 Array2::from_shape_vec((rows.len(), self.d()), values).expect("d values per row")
             }
         }

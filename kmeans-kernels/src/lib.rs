@@ -19,6 +19,7 @@
 //! | [`inertia`] | the inertia, from the sums |
 //! | [`fit`] | all of it, many rounds in one launch |
 //! | [`transposed`] | the pipeline on points stored by columns, with two-stage reductions |
+//! | [`silhouette`] | the silhouette coefficient of a clustering |
 //! | [`pixels`] | the pipeline on the bytes of an image |
 //!
 //! `kmeans_core::launch` says how each kernel is launched. The compiled kernels ([`mod@ptx`]) lie in `ptx/`, made and checked by
@@ -51,6 +52,7 @@ pub mod range;
 pub mod rows;
 pub mod scale;
 pub mod seeding;
+pub mod silhouette;
 mod together;
 pub mod transposed;
 pub mod update;

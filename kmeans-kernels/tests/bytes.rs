@@ -171,7 +171,7 @@ fn sums_of_bytes_are_those_of_their_numbers() {
                     0,
                     1,
                     d32,
-                )
+                );
             },
             |p, s| {
                 update::moved::moved::<f32, Narrow>(
@@ -185,7 +185,7 @@ fn sums_of_bytes_are_those_of_their_numbers() {
                     0,
                     1,
                     d32,
-                )
+                );
             },
         );
         let (w, l) = (weights.input(), labels.input());

@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use kmeans_host::image::Segmentation;
+use kmeans_host::image::{Alpha, Segmentation};
 use kmeans_host::{Init, KMeans, Stop};
 use kmeans_tests::data::{Kind, points};
 use kmeans_tests::layout::{Layout, with_layout};
@@ -124,4 +124,17 @@ fn an_image_of_100_megapixels_takes_its_labels_and_little_more() {
     assert_eq!(segmented.labels().dim(), (side, side));
     assert!(segmented.distinct_colours().is_some());
     assert!(peak < 4 * side * side + 64 * MIB, "{} MiB", peak / MIB);
+}
+
+/// Every pixel clustered: the labels of two rounds, 8 bytes per pixel; the features as `f32` would be another 12.
+#[test]
+fn pixels_are_clustered_from_their_bytes() {
+    let _turn = in_turn();
+    let side = 3_000;
+    let image = ndarray::Array3::from_shape_fn((side, side, 4), |(y, x, c)| (x * 7 + y * (c + 3) + (x * y >> 4)) as u8);
+    let segmentation = Segmentation::new(6).kmeans(kmeans(6, Init::EvenlySpaced)).alpha(Alpha::Carry).every_pixel(true);
+    let (segmented, peak) = peak_of(|| segmentation.segment(&image).unwrap());
+    assert_eq!(segmented.labels().dim(), (side, side));
+    // The alpha channel is kept for the quantised image.
+    assert!(peak < 9 * side * side + 16 * MIB, "{} MiB", peak / MIB);
 }

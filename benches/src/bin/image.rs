@@ -1,20 +1,22 @@
 //! Times the segmentation of an image, from bytes in host memory to labels and image in host memory.
 //!
 //! ```text
-//! cargo run --release -p kmeans-benches --bin image -- IMAGE [--k 8] [--iterations 20] [--device cpu]
+//! cargo run --release -p kmeans-benches --bin image -- IMAGE [--k 8,16] [--iterations 20] [--device cpu] [--video 640x480]
 //! ```
 //!
-//! One JSON row per way of clustering. The start is evenly spaced pixels and iterations end at the cap or when the labels repeat, so that
-//! `peers/image.py` can do the same work.
+//! One JSON row per number of clusters and way of clustering. The start is evenly spaced pixels and iterations end at the cap or when the labels
+//! repeat, so that `peers/image.py` can do the same work; but for "rgb, defaults", which has the library's start and stop rule. `ms` is the whole call, `rounds_ms` the time between the ends of its first and last
+//! rounds, scaled to all of them: on a GPU the kernels and what the host decides, without transfers.
 
 use std::error::Error;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use clap::Parser;
 use kmeans_benches::row::{median, ms};
 use kmeans_host::image::{Features, Segmentation, Video, open, psnr};
-use kmeans_host::{Device, EmptyCluster, Init, KMeans, Stop};
+use kmeans_host::{Control, Device, EmptyCluster, Init, KMeans, Progress, Stop};
 use ndarray::Array3;
 use serde_json::json;
 
@@ -24,9 +26,12 @@ use serde_json::json;
 struct Args {
     /// PNG or JPEG
     image: PathBuf,
-    /// Clusters
-    #[arg(long, default_value_t = 8)]
-    k: usize,
+    /// Clusters, one or more numbers
+    #[arg(long, default_values_t = [8], value_delimiter = ',')]
+    k: Vec<usize>,
+    /// The only way of clustering to time, such as "rgb"
+    #[arg(long, value_name = "CASE")]
+    only: Option<String>,
     /// Cap on iterations
     #[arg(long, default_value_t = 20)]
     iterations: usize,
@@ -46,40 +51,66 @@ fn main() -> Result<(), Box<dyn Error>> {
     let image = open(&args.image)?.into_rgb8();
     let (width, height) = (image.width() as usize, image.height() as usize);
     let image = Array3::from_shape_vec((height, width, 3), image.into_raw())?;
-    let kmeans = KMeans::new(args.k)
-        .init(Init::EvenlySpaced)
-        .max_iter(args.iterations)
-        .stop(Stop::LabelsRepeat)
-        .empty_cluster(EmptyCluster::Keep)
-        .device(args.device);
-    for (name, features, every_pixel) in [
-        ("rgb", Features::Rgb, false),
-        ("rgb, every pixel", Features::Rgb, true),
-        ("lab", Features::Lab, false),
-        ("rgbxy", Features::RgbXy { weight: 0.5 }, false),
-    ] {
-        let segmentation = Segmentation::new(args.k).kmeans(kmeans.clone()).features(features).every_pixel(every_pixel);
-        let mut times = Vec::new();
-        let mut last = None;
-        for _ in 0..args.runs {
-            let begun = Instant::now();
-            let segmented = segmentation.segment(&image)?;
-            let quantized = segmented.quantized();
-            times.push(begun.elapsed());
-            last = Some((segmented, quantized));
-        }
-        let (segmented, quantized) = last.ok_or("no run")?;
-        let row = json!({
-            "case": name, "width": width, "height": height, "k": args.k, "engine": segmented.engine(),
-            "iterations": segmented.iterations(), "colours": segmented.distinct_colours(),
-            "ms": ms(median(&times)), "inertia": segmented.inertia(),
-            "psnr": psnr(&image, &quantized, 255.0)?,
-        });
-        println!("{row}");
+    for &k in &args.k {
+        segment(&image, k, &args)?;
     }
     if let Some(size) = &args.video {
         let (w, h) = size.split_once('x').ok_or("a size is WIDTHxHEIGHT")?;
         video(&image, (w.parse()?, h.parse()?), &args)?;
+    }
+    Ok(())
+}
+
+/// Times every way of clustering.
+fn segment(image: &Array3<u8>, k: usize, args: &Args) -> Result<(), Box<dyn Error>> {
+    let (height, width, _) = image.dim();
+    let ends: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let round_ends = ends.clone();
+    let defaults = KMeans::new(k).device(args.device).on_progress(move |progress| {
+        if let Progress::Iteration { .. } = progress {
+            round_ends.lock().expect("nobody panics").push(Instant::now());
+        }
+        Control::Continue
+    });
+    let kmeans = defaults
+        .clone()
+        .init(Init::EvenlySpaced)
+        .max_iter(args.iterations)
+        .stop(Stop::LabelsRepeat)
+        .empty_cluster(EmptyCluster::Keep);
+    for (name, kmeans, features, every_pixel) in [
+        ("rgb", &kmeans, Features::Rgb, false),
+        ("rgb, every pixel", &kmeans, Features::Rgb, true),
+        ("lab", &kmeans, Features::Lab, false),
+        ("rgbxy", &kmeans, Features::RgbXy { weight: 0.5 }, false),
+        ("rgb, defaults", &defaults, Features::Rgb, false),
+    ] {
+        if args.only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
+        let segmentation = Segmentation::new(k).kmeans(kmeans.clone()).features(features).every_pixel(every_pixel);
+        let (mut times, mut rounds) = (Vec::new(), Vec::new());
+        let mut last = None;
+        for _ in 0..args.runs {
+            ends.lock().expect("nobody panics").clear();
+            let begun = Instant::now();
+            let segmented = segmentation.segment(image)?;
+            let quantized = segmented.quantized();
+            times.push(begun.elapsed());
+            let ends = ends.lock().expect("nobody panics");
+            if let [first, .., last] = ends[..] {
+                rounds.push((last - first) * ends.len() as u32 / (ends.len() as u32 - 1));
+            }
+            last = Some((segmented, quantized));
+        }
+        let (segmented, quantized) = last.ok_or("no run")?;
+        let row = json!({
+            "case": name, "width": width, "height": height, "k": k, "engine": segmented.engine(),
+            "iterations": segmented.iterations(), "colours": segmented.distinct_colours(),
+            "ms": ms(median(&times)), "rounds_ms": (!rounds.is_empty()).then(|| ms(median(&rounds))),
+            "inertia": segmented.inertia(), "psnr": psnr(image, &quantized, 255.0)?,
+        });
+        println!("{row}");
     }
     Ok(())
 }

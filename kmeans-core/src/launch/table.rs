@@ -8,7 +8,8 @@ use super::{
     Argument, CONSTANT_BYTES, EMPTY_FARTHEST, EMPTY_LIST, EMPTY_MASK, EMPTY_MOVE, FIT_NARROW_SUMS_NARROW,
     FIT_NARROW_SUMS_WIDE, FIT_TENSOR_SUMS_NARROW, FIT_TENSOR_SUMS_WIDE, Geometry, Kernel, MAX_GRID, PARALLEL_COUNT,
     PARALLEL_MERGE, PARALLEL_OFFSETS, PARALLEL_WRITE, SEED_AMOUNTS, SEED_CHOOSE, SEED_DRAW, SEED_NEAREST,
-    SEED_POTENTIALS, SHARED_BYTES, Type, at_most, input, kernel, output, sharing_blocks, value, window_bytes,
+    SEED_POTENTIALS, SHARED_BYTES, SILHOUETTE, Type, at_most, input, kernel, output, sharing_blocks, value,
+    window_bytes,
 };
 
 /// The element types that points may have.
@@ -784,4 +785,5 @@ pub const KERNELS: &[Kernel] = &[
     PIXEL_SUMS,
     PIXEL_RECOLOUR,
     PIXEL_FEATURES,
+    SILHOUETTE,
 ];

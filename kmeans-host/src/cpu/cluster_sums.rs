@@ -1,7 +1,6 @@
 //! Everything that is summed per cluster: coordinates, weights, counts.
 
 use kmeans_core::Scalar;
-use kmeans_core::fixed::FixedPoint;
 
 use super::sums::{Divisor, Sign, Sums, drain};
 use crate::points::Points;
@@ -30,14 +29,14 @@ impl ClusterSums {
     }
 
     fn with_weights<T: Scalar>(points: &Points<'_, T>, k: usize, weighted: bool) -> Self {
-        let (n, d, range) = (points.n() as u64, points.d(), points.range());
+        let (d, range) = (points.d(), points.range());
         Self {
             coordinates: if weighted {
-                Sums::new(FixedPoint::for_sums(range.product(points.weight_range()), n), k, d)
+                Sums::weighted(range.product(points.weight_range()), points.n(), k, d)
             } else {
                 Sums::unweighted(range, points.n(), k, d)
             },
-            weights: weighted.then(|| Sums::new(FixedPoint::for_sums(points.weight_range(), n), k, 1)),
+            weights: weighted.then(|| Sums::unweighted(points.weight_range(), points.n(), k, 1)),
             counts: vec![0; k],
             members: weighted.then(|| vec![0; k]),
         }

@@ -6,6 +6,7 @@
 
 use kmeans_core::Scalar;
 use kmeans_core::exact::ExactSum;
+use kmeans_core::fixed::ExponentRange;
 use kmeans_core::scalar::{decode, power_of_two};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -18,7 +19,12 @@ use crate::points::Points;
 pub(crate) fn square_sum<T: Scalar>(arch: Arch, points: &Points<'_, T>, weighted: bool) -> ExactSum {
     let weights = points.weights().filter(|_| weighted);
     let range = points.range();
-    let narrow = weights.is_none() && (-900..900).contains(&range.low) && range.span() <= 51;
+    let is_narrow = |range: ExponentRange| (-900..900).contains(&range.low) && range.span() <= 51;
+    let narrow = weights.is_none() && is_narrow(range);
+    let weight_range = points.weight_range();
+    // A block has fewer than 2^24 values.
+    let narrow_products =
+        is_narrow(range) && is_narrow(weight_range) && 2 * range.span() + weight_range.span() + 24 <= 126;
     points
         .blocks()
         .fold(ExactSum::new, |mut sum, block| {
@@ -27,6 +33,15 @@ pub(crate) fn square_sum<T: Scalar>(arch: Arch, points: &Points<'_, T>, weighted
             if narrow && rows.len() < 1 << 24 {
                 // Squares are below 2^102 and their sum below 2^126.
                 sum.add_integer(arch.dispatch(Squares { values: rows, low: range.low }), 2 * range.low);
+            } else if let Some(weights) = weights.filter(|_| narrow_products && rows.len() < 1 << 24) {
+                let (factor, weight_factor) = (power_of_two(-range.low), power_of_two(-weight_range.low));
+                let mut total = 0_u128;
+                for (w, row) in weights[block].iter().zip(rows.chunks_exact(points.d())) {
+                    let integer = |x: &T| u128::from(integer_below_2_51(x.to_f64() * factor).unsigned_abs());
+                    let squares: u128 = row.iter().map(|x| integer(x) * integer(x)).sum();
+                    total += squares * u128::from(integer_below_2_51(w * weight_factor).unsigned_abs());
+                }
+                sum.add_integer(total as i128, 2 * range.low + weight_range.low);
             } else {
                 for (i, row) in block.zip(rows.chunks_exact(points.d())) {
                     let w = weights.map_or(1.0, |w| w[i]);

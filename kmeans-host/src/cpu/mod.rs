@@ -12,6 +12,7 @@ mod lloyd;
 mod move_rows;
 mod seeding;
 mod several;
+mod silhouette;
 mod small;
 mod sums;
 mod sums_by_cluster;
@@ -32,7 +33,7 @@ use self::frame::Frame;
 use self::move_rows::sums_of;
 use self::several::Several;
 use crate::Error;
-use crate::engine::{Engine, Job, OnIteration, OnSeeding, Outcome, Task};
+use crate::engine::{Engine, Grouped, Job, OnIteration, OnSeeding, Outcome, Task};
 use crate::points::Points;
 
 /// Runs on the threads of the current rayon pool.
@@ -63,6 +64,10 @@ impl<T: Scalar> Engine<T> for CpuEngine {
 
     fn is_gpu(&self) -> bool {
         false
+    }
+
+    fn silhouettes(&self, grouped: &Grouped) -> Result<Vec<f64>, Error> {
+        Ok(silhouette::silhouettes(self.arch, grouped))
     }
 
     fn load<'a>(&self, points: &'a Points<'_, T>, _: Task) -> Result<Box<dyn Job<T> + 'a>, Error> {

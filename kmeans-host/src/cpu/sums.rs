@@ -75,6 +75,12 @@ impl Sums {
         Self { narrow: range.span() <= 51, ..Self::new(format, k, columns) }
     }
 
+    /// As [`new`](Self::new), for sums of up to `n` products of a weight and a number, which are of `range`.
+    pub fn weighted(range: ExponentRange, n: usize, k: usize, columns: usize) -> Self {
+        let narrow = range.span() <= 51 && (-900..900).contains(&range.low);
+        Self { narrow, ..Self::new(FixedPoint::for_sums(range, n as u64), k, columns) }
+    }
+
     /// Adds `row` (times `weight`) to the sums of cluster `k`, or takes it away.
     #[inline(always)]
     pub fn add<T: Scalar>(&mut self, k: usize, row: &[T], weight: Option<f64>, sign: Sign) {
@@ -82,6 +88,13 @@ impl Sums {
         let at = k * self.columns..(k + 1) * self.columns;
         match (&mut self.values, weight) {
             (Values::I64(sums), None) => add_i64(&mut sums[at], row, self.narrow, format.factor(), sign),
+            (Values::I64(sums), Some(w)) if self.narrow => {
+                // The product is below 2^51 units, and so is an `f64`.
+                let factor = if sign == Sign::Plus { format.factor() } else { -format.factor() };
+                for (sum, x) in sums[at].iter_mut().zip(row) {
+                    *sum = sum.wrapping_add(integer_below_2_51(w * x.to_f64() * factor));
+                }
+            }
             (Values::I64(sums), Some(w)) => {
                 for (sum, x) in sums[at].iter_mut().zip(row) {
                     // The product is one of the format's range, so it fits.

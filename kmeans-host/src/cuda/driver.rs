@@ -22,6 +22,7 @@ use cudarc::nvrtc::Ptx;
 use kmeans_core::launch::{Geometry, Kernel, SHARED_BYTES};
 use kmeans_kernels::cubin;
 use kmeans_kernels::ptx::{self, AMPERE, HOPPER, PORTABLE, Tier};
+use rayon::prelude::*;
 
 use super::arguments::check_arguments;
 pub use super::arguments::{Arg, Span, Stored, entry};
@@ -29,6 +30,12 @@ use crate::Error;
 
 /// Bytes of the pinned memory that a copy goes through.
 const STAGING_BYTES: usize = 8 << 20;
+/// Pieces that a copy is cut into at least, so that the host fills or empties one while another is on its way.
+const PIECES: usize = 4;
+/// Smaller pieces would cost more to wait for than to copy.
+const LEAST_PIECE: usize = 1 << 20;
+/// Values that a thread copies at a time.
+pub const TOGETHER: usize = 1 << 16;
 
 /// The driver keeps freed memory, up to this share of all there is, for the next fit: to take it from the system anew costs
 /// milliseconds.
@@ -206,6 +213,19 @@ fn default_pool(context: &CudaContext) -> Result<Option<sys::CUmemoryPool>, Driv
     }
     // SAFETY: the context's device is one that the driver named.
     unsafe { result::device::get_default_mem_pool(context.cu_device()) }.map(Some)
+}
+
+/// Values of a piece of a copy of `len`.
+fn piece<E>(len: usize) -> usize {
+    (len.div_ceil(PIECES) * size_of::<E>()).clamp(LEAST_PIECE, STAGING_BYTES) / size_of::<E>()
+}
+
+/// Copies `from` to `to`, on all threads where that is worth it.
+pub fn copy_slice<E: Copy + Send + Sync>(to: &mut [E], from: &[E]) {
+    if to.len() <= TOGETHER {
+        return to.copy_from_slice(from);
+    }
+    to.par_chunks_mut(TOGETHER).zip(from.par_chunks(TOGETHER)).for_each(|(to, from)| to.copy_from_slice(from));
 }
 
 /// The driver's own words.
@@ -416,7 +436,7 @@ impl Stream {
     /// An array with the values of `host`.
     pub fn upload<E: Stored>(&self, host: &[E]) -> Result<Array<E>, Error> {
         let mut array = self.array(host.len())?;
-        self.fill(&mut array, host.len(), |range, chunk| chunk.copy_from_slice(&host[range]))?;
+        self.fill(&mut array, host.len(), |range, chunk| copy_slice(chunk, &host[range]))?;
         Ok(array)
     }
 
@@ -429,7 +449,7 @@ impl Stream {
         mut write: impl FnMut(Range<usize>, &mut [E]),
     ) -> Result<(), Error> {
         assert!(len <= array.len(), "an array is filled within its length");
-        let step = STAGING_BYTES / size_of::<E>();
+        let step = piece::<E>(len);
         let mut buffers = [self.staging()?, self.staging()?];
         for (i, start) in (0..len).step_by(step).enumerate() {
             let range = start..len.min(start + step);
@@ -464,7 +484,7 @@ impl Stream {
             from.element == E::STORED && size_of_val(host) as u64 <= from.bytes,
             "an array is read within its length"
         );
-        let step = STAGING_BYTES / size_of::<E>();
+        let step = piece::<E>(host.len());
         let buffers = [self.staging()?, self.staging()?];
         let chunks = host.len().div_ceil(step);
         // Each chunk is taken from its buffer while the next one is on its way.
@@ -487,7 +507,7 @@ impl Stream {
                 self.check(buffer.copied.synchronize())?;
                 let memory = self.check(buffer.memory.as_ptr())?.cast::<E>();
                 // SAFETY: the copy into these bytes has ended.
-                host[at..at + len].copy_from_slice(unsafe { std::slice::from_raw_parts(memory, len) });
+                copy_slice(&mut host[at..at + len], unsafe { std::slice::from_raw_parts(memory, len) });
             }
         }
         self.give_back(buffers);

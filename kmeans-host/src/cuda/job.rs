@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::Number;
 use super::assigner::Assigner;
-use super::driver::{Arg, Array, Span, Stored, Stream, read, write};
+use super::driver::{Arg, Array, Span, Stored, Stream, TOGETHER, read, write};
 use super::inertia::{Inertia, start_range};
 use super::memory::{self, DISTANCE_BYTES};
 use super::sums::Sums;
@@ -164,16 +164,8 @@ impl<'a, T: Number> CudaJob<'a, T> {
         let size = if matches!(points.source(), Source::Bytes(_)) { 1 } else { size_of::<T>() };
         stream.require(memory::needed::<T>(facts, task, (facts.n * facts.d * size) as u64))?;
         let place = match points.source() {
-            Source::View(view) => {
-                let mut array = stream.array(facts.n * facts.d)?;
-                copy_points(&stream, view, &mut array)?;
-                Place::Own(array)
-            }
-            Source::Bytes(bytes) => {
-                let mut array = stream.array(facts.n * facts.d)?;
-                copy_bytes(&stream, bytes, &mut array)?;
-                Place::Bytes(array)
-            }
+            Source::View(view) => Place::Own(copy_points(&stream, view)?),
+            Source::Bytes(bytes) => Place::Bytes(copy_bytes(&stream, bytes)?),
         };
         Ok(Self::new(Data::new(stream, facts, place)?))
     }
@@ -189,26 +181,14 @@ impl<'a, T: Number> CudaJob<'a, T> {
     }
 }
 
-/// Values that a thread copies at a time.
-const TOGETHER: usize = 1 << 16;
-
-/// Row-major values through pinned memory, in parallel.
-fn copy_packed<E: Stored>(stream: &Stream, all: &[E], array: &mut Array<E>) -> Result<(), Error> {
-    stream.fill(array, all.len(), |range, chunk| {
-        chunk
-            .par_chunks_mut(TOGETHER)
-            .zip(all[range].par_chunks(TOGETHER))
-            .for_each(|(to, from)| to.copy_from_slice(from));
-    })
-}
-
 /// The bytes of points, without those between rows.
-fn copy_bytes(stream: &Stream, bytes: Bytes<'_>, array: &mut Array<u8>) -> Result<(), Error> {
+fn copy_bytes(stream: &Stream, bytes: Bytes<'_>) -> Result<Array<u8>, Error> {
     if let Some(all) = bytes.packed() {
-        return copy_packed(stream, all, array);
+        return stream.upload(all);
     }
     let (n, d) = bytes.dim();
-    stream.fill(array, n * d, |range, chunk| {
+    let mut array = stream.array(n * d)?;
+    stream.fill(&mut array, n * d, |range, chunk| {
         chunk.par_chunks_mut(TOGETHER).enumerate().for_each(|(i, to)| {
             let first = range.start + i * TOGETHER;
             let (mut row, mut column) = (first / d, first % d);
@@ -220,16 +200,18 @@ fn copy_bytes(stream: &Stream, bytes: Bytes<'_>, array: &mut Array<u8>) -> Resul
                 }
             }
         });
-    })
+    })?;
+    Ok(array)
 }
 
 /// Rows in blocks through pinned memory, in parallel.
-fn copy_points<T: Number>(stream: &Stream, view: ArrayView2<'_, T>, array: &mut Array<T>) -> Result<(), Error> {
+fn copy_points<T: Number>(stream: &Stream, view: ArrayView2<'_, T>) -> Result<Array<T>, Error> {
     let (len, d) = (view.len(), view.ncols());
     if let Some(all) = view.to_slice() {
-        return copy_packed(stream, all, array);
+        return stream.upload(all);
     }
-    stream.fill(array, len, |range, chunk| {
+    let mut array = stream.array(len)?;
+    stream.fill(&mut array, len, |range, chunk| {
         chunk.par_chunks_mut(TOGETHER).enumerate().for_each(|(i, to)| {
             let (mut row, mut column) = ((range.start + i * TOGETHER) / d, (range.start + i * TOGETHER) % d);
             for value in to {
@@ -240,7 +222,8 @@ fn copy_points<T: Number>(stream: &Stream, view: ArrayView2<'_, T>, array: &mut 
                 }
             }
         });
-    })
+    })?;
+    Ok(array)
 }
 
 impl<T: Number> Job<T> for CudaJob<'_, T> {

@@ -13,6 +13,7 @@ mod lloyd;
 mod memory;
 mod on_device;
 mod seeding;
+mod silhouette;
 mod stream;
 mod sums;
 mod whole;
@@ -25,7 +26,7 @@ use self::driver::{Gpu, Stored};
 use self::job::CudaJob;
 use crate::Error;
 use crate::device::DeviceInfo;
-use crate::engine::{Engine, Job, Task};
+use crate::engine::{Engine, Grouped, Job, Task};
 use crate::points::Points;
 
 pub(crate) use self::driver::count;
@@ -61,6 +62,10 @@ impl<T: Number> Engine<T> for CudaEngine {
 
     fn is_gpu(&self) -> bool {
         true
+    }
+
+    fn silhouettes(&self, grouped: &Grouped) -> Result<Vec<f64>, Error> {
+        silhouette::silhouettes(&self.gpu.stream()?, grouped)
     }
 
     fn load<'a>(&self, points: &'a Points<'_, T>, task: Task) -> Result<Box<dyn Job<T> + 'a>, Error> {

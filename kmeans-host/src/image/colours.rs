@@ -34,18 +34,17 @@ impl Colours {
         if S::BITS == 0 {
             return None;
         }
+        let colour = picture.colour_channels();
+        let used = if picture.weighted { picture.channels } else { colour };
         // Colour in the higher bits, alpha in the lowest where it counts.
-        let used = if picture.weighted { picture.channels } else { picture.colour_channels() };
         let code = |pixel: &[S]| pixel[..used].iter().fold(0, |code, s| code << S::BITS | s.bits());
-        let (codes, index) = if used as u32 * S::BITS <= BITS_OF_SET {
-            by_set(picture, used as u32 * S::BITS, limit, code)?
+        let (codes, index, counts) = if used as u32 * S::BITS <= BITS_OF_SET {
+            by_set(picture, Cubes::new::<S>(colour, used), used as u32 * S::BITS, limit, code)?
         } else {
             by_sorting(picture, limit, code)?
         };
-        let counts = count(&index, codes.len());
-        let colour = picture.colour_channels();
-        let channel = |code: u64, i: usize| (code >> ((used - 1 - i) as u32 * S::BITS)) & ((1 << S::BITS) - 1);
         let mut rows = Array2::zeros((codes.len(), colour));
+        let channel = |code: u64, i: usize| (code >> ((used - 1 - i) as u32 * S::BITS)) & ((1 << S::BITS) - 1);
         let sample = |code: u64, i: usize| S::from_f32(channel(code, i) as f32);
         rows.as_slice_mut().expect("packed").par_chunks_exact_mut(colour).zip(&codes).with_min_len(256).for_each(
             |(row, &code)| {
@@ -66,55 +65,105 @@ impl Colours {
     }
 }
 
-/// The codes that occur, in order, and each pixel's rank among them, by way of a set of bits.
+/// Codes in which colours that differ little, as those of neighbouring pixels do, lie in one cache line of a table: the high bits of all
+/// channels, then their low bits, then alpha.
+#[derive(Clone, Copy)]
+struct Cubes {
+    channels: u32,
+    bits: u32,
+    alpha_bits: u32,
+}
+
+/// Low bits of a channel that stand together with those of the others.
+const LOW: u32 = 3;
+
+impl Cubes {
+    /// For pixels of which the first `colour` of `used` samples are colour.
+    fn new<S: Sample>(colour: usize, used: usize) -> Self {
+        Self { channels: colour as u32, bits: S::BITS, alpha_bits: (used - colour) as u32 * S::BITS }
+    }
+
+    /// The code of a pixel whose samples stand one after the other in `packed`.
+    #[inline(always)]
+    fn code(self, packed: u64) -> u64 {
+        let (high_bits, colour) = (self.bits - LOW, packed >> self.alpha_bits);
+        let (mut high, mut low) = (0, 0);
+        for channel in (0..self.channels).rev() {
+            let sample = colour >> (channel * self.bits) & ((1 << self.bits) - 1);
+            high = high << high_bits | sample >> LOW;
+            low = low << LOW | sample & ((1 << LOW) - 1);
+        }
+        let alpha = packed & ((1 << self.alpha_bits) - 1);
+        (high << (self.channels * LOW) | low) << self.alpha_bits | alpha
+    }
+
+    /// The inverse.
+    fn packed(self, code: u64) -> u64 {
+        let (high_bits, colour) = (self.bits - LOW, code >> self.alpha_bits);
+        let high = colour >> (self.channels * LOW);
+        let mut packed = 0;
+        for channel in (0..self.channels).rev() {
+            let high = high >> (channel * high_bits) & ((1 << high_bits) - 1);
+            let low = colour >> (channel * LOW) & ((1 << LOW) - 1);
+            packed = packed << self.bits | high << LOW | low;
+        }
+        packed << self.alpha_bits | code & ((1 << self.alpha_bits) - 1)
+    }
+}
+
+/// The codes that occur, in order; each pixel's rank among them; how often each occurs.
+type Counted = (Vec<u64>, Vec<u32>, Vec<u64>);
+
+/// What occurs, by way of a set of bits.
 fn by_set<S: Sample>(
     picture: &Picture<'_, S>,
+    cubes: Cubes,
     bits: u32,
     limit: usize,
     code: impl Fn(&[S]) -> u64 + Sync,
-) -> Option<(Vec<u64>, Vec<u32>)> {
+) -> Option<Counted> {
     let set: Vec<AtomicU32> = (0..(1_usize << bits).div_ceil(32)).map(|_| AtomicU32::new(0)).collect();
     picture.samples().par_chunks(CHUNK * picture.channels).for_each(|pixels| {
         let mut before = u64::MAX;
         for pixel in pixels.chunks_exact(picture.channels) {
-            let code = code(pixel);
+            let packed = code(pixel);
+            if packed == before {
+                continue;
+            }
+            before = packed;
+            let code = cubes.code(packed);
             let (word, bit) = (&set[code as usize >> 5], 1 << (code & 31));
             // Writing only what is news keeps the words in every core's cache.
-            if code != before && word.load(Ordering::Relaxed) & bit == 0 {
+            if word.load(Ordering::Relaxed) & bit == 0 {
                 word.fetch_or(bit, Ordering::Relaxed);
             }
-            before = code;
         }
     });
-    let words: Vec<u32> = set.into_iter().map(AtomicU32::into_inner).collect();
+    // Each word beside the rank of its first code, so that looking a code up is one access to memory.
+    let mut table: Vec<(u32, u32)> = set.into_iter().map(|word| (word.into_inner(), 0)).collect();
     let mut codes = Vec::new();
-    let mut ranks = Vec::with_capacity(words.len());
-    for (i, &word) in words.iter().enumerate() {
-        ranks.push(codes.len() as u32);
-        let mut rest = word;
+    for (i, (word, rank)) in table.iter_mut().enumerate() {
+        *rank = codes.len() as u32;
+        let mut rest = *word;
         while rest != 0 {
-            codes.push((i as u64) << 5 | u64::from(rest.trailing_zeros()));
+            codes.push(cubes.packed((i as u64) << 5 | u64::from(rest.trailing_zeros())));
             rest &= rest - 1;
         }
         if codes.len() > limit {
             return None;
         }
     }
-    let rank = |pixel: &[S]| {
-        let code = code(pixel);
-        let below = words[code as usize >> 5] & ((1_u32 << (code & 31)) - 1);
-        ranks[code as usize >> 5] + below.count_ones()
+    let rank = |packed: u64| {
+        let code = cubes.code(packed);
+        let (word, rank) = table[code as usize >> 5];
+        rank + (word & ((1_u32 << (code & 31)) - 1)).count_ones()
     };
-    let index = picture.samples().par_chunks_exact(picture.channels).with_min_len(CHUNK).map(rank).collect();
-    Some((codes, index))
+    let (index, counts) = index(picture, codes.len(), code, rank);
+    Some((codes, index, counts))
 }
 
 /// The same for codes too long for a set of bits: chunks are sorted and merged.
-fn by_sorting<S: Sample>(
-    picture: &Picture<'_, S>,
-    limit: usize,
-    code: impl Fn(&[S]) -> u64 + Sync,
-) -> Option<(Vec<u64>, Vec<u32>)> {
+fn by_sorting<S: Sample>(picture: &Picture<'_, S>, limit: usize, code: impl Fn(&[S]) -> u64 + Sync) -> Option<Counted> {
     let codes = picture
         .samples()
         .par_chunks(CHUNK * picture.channels)
@@ -134,26 +183,66 @@ fn by_sorting<S: Sample>(
     if codes.len() > limit {
         return None;
     }
-    let rank = |pixel: &[S]| codes.partition_point(|&c| c < code(pixel)) as u32;
-    let index = picture.samples().par_chunks_exact(picture.channels).with_min_len(CHUNK).map(rank).collect();
-    Some((codes, index))
+    let (index, counts) = index(picture, codes.len(), &code, |packed| codes.partition_point(|&c| c < packed) as u32);
+    Some((codes, index, counts))
 }
 
-/// How often each colour occurs. One table per thread: colours are fewer than pixels.
-fn count(index: &[u32], colours: usize) -> Vec<u64> {
-    let chunk = index.len().div_ceil(rayon::current_num_threads()).max(CHUNK);
-    index
-        .par_chunks(chunk)
-        .map(|part| {
-            let mut counts = vec![0_u64; colours];
-            for &colour in part {
-                counts[colour as usize] += 1;
+/// The rank of each pixel, and how often each of `colours` ranks occurs. One table of counts per thread: colours are fewer than
+/// pixels.
+fn index<S: Sample>(
+    picture: &Picture<'_, S>,
+    colours: usize,
+    code: impl Fn(&[S]) -> u64 + Sync,
+    rank: impl Fn(u64) -> u32 + Sync,
+) -> (Vec<u32>, Vec<u64>) {
+    let mut index = vec![0_u32; picture.len()];
+    let chunk = index.len().div_ceil(rayon::current_num_threads()).clamp(CHUNK, u32::MAX as usize);
+    let counts = index
+        .par_chunks_mut(chunk)
+        .zip(picture.samples().par_chunks(chunk * picture.channels))
+        .map(|(index, pixels)| {
+            let mut counts = vec![0_u32; colours];
+            let (mut before, mut last) = (None, 0);
+            for (index, pixel) in index.iter_mut().zip(pixels.chunks_exact(picture.channels)) {
+                let packed = code(pixel);
+                if before != Some(packed) {
+                    (before, last) = (Some(packed), rank(packed));
+                }
+                *index = last;
+                counts[last as usize] += 1;
             }
             counts
         })
+        .fold(
+            || vec![0_u64; colours],
+            |mut sums, counts| {
+                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += u64::from(count));
+                sums
+            },
+        )
         .reduce_with(|mut a, b| {
             a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
             a
-        })
-        .unwrap_or_default()
+        });
+    (index, counts.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_cubes_are_the_colours_in_another_order() {
+        for (cubes, bits) in [(Cubes::new::<u8>(3, 3), 24), (Cubes::new::<u8>(1, 2), 16), (Cubes::new::<u16>(1, 1), 16)]
+        {
+            let mut seen = vec![false; 1 << bits];
+            for packed in 0..1 << bits {
+                let code = cubes.code(packed);
+                assert_eq!(cubes.packed(code), packed);
+                assert!(!std::mem::replace(&mut seen[code as usize], true));
+            }
+        }
+        let cubes = Cubes::new::<u8>(3, 3);
+        assert_eq!(cubes.code(0x28_50_78) >> 9, cubes.code(0x2f_57_7f) >> 9);
+    }
 }

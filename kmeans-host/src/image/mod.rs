@@ -6,7 +6,8 @@
 //!
 //! - [`Segmentation`] clusters the pixels: labels, a palette with shares, and the image in the palette's colours.
 //! - [`Video`] does so frame after frame, each starting from the last one's centroids.
-//! - [`Patches`] cuts an image into overlapping squares and rebuilds an image from centroids of them.
+//! - [`Patches`] cuts an image into overlapping squares and rebuilds an image from centroids of them; [`Whitening`] takes
+//!   the correlation of neighbouring pixels out of them, and puts it back.
 //!
 //! ```
 //! use kmeans_host::image::Segmentation;
@@ -33,6 +34,7 @@ mod seeding;
 mod segmentation;
 mod segmented;
 mod video;
+mod whitening;
 
 #[cfg(feature = "image")]
 pub use dynamic::{SegmentedImage, decode, open};
@@ -43,3 +45,4 @@ pub use sample::Sample;
 pub use segmentation::Segmentation;
 pub use segmented::{Segmented, Swatch};
 pub use video::Video;
+pub use whitening::Whitening;

@@ -29,4 +29,5 @@ mod silhouette;
 pub use knee::knee;
 pub use scores::{calinski_harabasz, davies_bouldin};
 pub use selection::{Criterion, Scores, SelectK, Selection, SilhouetteForm};
+pub(crate) use silhouette::coefficient;
 pub use silhouette::{sampled_silhouette, silhouette, silhouette_samples, simplified_silhouette};

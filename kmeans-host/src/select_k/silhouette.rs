@@ -7,15 +7,11 @@
 use kmeans_core::rng::Random;
 use kmeans_core::seeding::random_rows;
 use ndarray::{ArrayBase, ArrayView2, Axis, Data, Ix2};
-use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use crate::{Element, Error};
-
-/// Points whose distances are computed at a time; as many `f64` stay in the first-level cache.
-const BLOCK: usize = 512;
-/// Partial sums, fixed so that every instruction set adds in the same order.
-const LANES: usize = 8;
+use crate::choose::{Work, engine_for, resolve};
+use crate::engine::Grouped;
+use crate::{Device, Element, Error};
 
 /// The rows of each cluster that has points.
 pub(super) struct Clusters(Vec<Vec<usize>>);
@@ -54,8 +50,9 @@ pub(super) fn number<T: Element>(value: &T) -> f64 {
 
 /// The mean silhouette coefficient of a clustering of `points`, `[n, d]`: −1 to 1, larger is better.
 ///
-/// Exact: all n·n distances are computed, in `f64`, on all threads, and none is stored; memory is n·d `f64`. The time is that of
-/// n·n·d multiplications and n·n square roots.
+/// Exact: all n·n distances are computed, in `f64`, on all threads or on a GPU where there is one, with the same bits, and none is
+/// stored; memory is n·d `f64`. The time is that of n·n·d multiplications and n·n square roots: see [`SilhouetteForm`](super::SilhouetteForm)
+/// for how far that goes.
 ///
 /// ```
 /// use kmeans_host::select_k::silhouette;
@@ -83,88 +80,34 @@ pub fn silhouette_samples<T: Element, S: Data<Elem = T>>(
     labels: &[u32],
 ) -> Result<Vec<f64>, Error> {
     let clusters = Clusters::new(points.nrows(), labels)?;
-    Ok(samples_of(points.view(), &clusters))
+    samples_of(points.view(), &clusters, Device::Auto)
 }
 
-pub(super) fn samples_of<T: Element>(points: ArrayView2<'_, T>, clusters: &Clusters) -> Vec<f64> {
-    let (n, d) = points.dim();
-    // Column after column, the points of a cluster together, so that distances to neighbours in memory vectorise.
+/// The coefficients, on `device`.
+pub(super) fn samples_of<T: Element>(
+    points: ArrayView2<'_, T>,
+    clusters: &Clusters,
+    device: Device,
+) -> Result<Vec<f64>, Error> {
     let order: Vec<usize> = clusters.iter().flatten().copied().collect();
-    let columns: Vec<f64> =
-        points.columns().into_iter().flat_map(|column| order.iter().map(move |&i| column[i].to_f64())).collect();
-    let sizes: Vec<usize> = clusters.iter().map(Vec::len).collect();
-    let own: Vec<usize> = sizes.iter().enumerate().flat_map(|(c, &size)| std::iter::repeat_n(c, size)).collect();
-    let arch = Arch::new();
-    let sorted: Vec<f64> = (0..n)
-        .into_par_iter()
-        .map_init(
-            || (vec![0.0; d], vec![0.0; BLOCK]),
-            |(point, squares), at| {
-                for (j, value) in point.iter_mut().enumerate() {
-                    *value = columns[j * n + at];
-                }
-                if sizes[own[at]] == 1 {
-                    return 0.0;
-                }
-                let (mut a, mut b, mut start) = (0.0, f64::INFINITY, 0);
-                for (c, &size) in sizes.iter().enumerate() {
-                    let sum = arch.dispatch(Distances { point, columns: &columns, n, start, size, squares });
-                    if c == own[at] {
-                        a = sum / (size - 1) as f64;
-                    } else {
-                        b = f64::min(b, sum / size as f64);
-                    }
-                    start += size;
-                }
-                coefficient(a, b)
-            },
-        )
-        .collect();
+    let (n, d) = points.dim();
+    let mut columns = vec![0.0; n * d];
+    columns.par_chunks_mut(n).zip(points.columns().into_iter().collect::<Vec<_>>()).for_each(|(to, column)| {
+        to.iter_mut().zip(&order).for_each(|(value, &i)| *value = column[i].to_f64());
+    });
+    let grouped = Grouped { columns, n, sizes: clusters.iter().map(Vec::len).collect() };
+    let device = resolve(device)?;
+    let engine = engine_for::<T>(device, Work::of_distances((n, d), n))?;
+    let sorted = match engine.silhouettes(&grouped) {
+        // The caller left the choice open.
+        Err(Error::DeviceMemory { .. } | Error::DeviceFailed { .. }) if device == Device::Auto => {
+            T::cpu().silhouettes(&grouped)
+        }
+        sorted => sorted,
+    }?;
     let mut samples = vec![0.0; n];
     order.iter().zip(sorted).for_each(|(&i, s)| samples[i] = s);
-    samples
-}
-
-/// The sum of the distances of a point to `size` neighbours in memory, from `start`.
-struct Distances<'a> {
-    point: &'a [f64],
-    columns: &'a [f64],
-    n: usize,
-    start: usize,
-    size: usize,
-    squares: &'a mut [f64],
-}
-
-impl WithSimd for Distances<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> f64 {
-        let mut sum = 0.0;
-        for from in (0..self.size).step_by(BLOCK) {
-            let len = BLOCK.min(self.size - from);
-            let squares = &mut self.squares[..len];
-            squares.fill(0.0);
-            for (j, &x) in self.point.iter().enumerate() {
-                let column = &self.columns[j * self.n + self.start + from..][..len];
-                for (square, &y) in squares.iter_mut().zip(column) {
-                    *square += (x - y) * (x - y);
-                }
-            }
-            let mut lanes = [0.0; LANES];
-            let (whole, rest) = squares.as_chunks::<LANES>();
-            for part in whole {
-                for (lane, square) in lanes.iter_mut().zip(part) {
-                    *lane += square.sqrt();
-                }
-            }
-            for (lane, square) in lanes.iter_mut().zip(rest) {
-                *lane += square.sqrt();
-            }
-            sum += lanes.iter().sum::<f64>();
-        }
-        sum
-    }
+    Ok(samples)
 }
 
 /// The mean silhouette coefficient of `sample` rows drawn without replacement by `seed`, among themselves: an estimate,
@@ -228,7 +171,8 @@ pub fn simplified_silhouette<T: Element, S: Data<Elem = T>, C: Data<Elem = T>>(
     Ok(mean(&samples))
 }
 
-fn coefficient(a: f64, b: f64) -> f64 {
+/// (b − a) / max(a, b).
+pub(crate) fn coefficient(a: f64, b: f64) -> f64 {
     let larger = f64::max(a, b);
     if larger == 0.0 { 0.0 } else { (b - a) / larger }
 }

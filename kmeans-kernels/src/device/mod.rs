@@ -18,6 +18,7 @@
 //! | [`Shared`], [`SharedMemory`] | arrays in the block's shared memory, 32-bit indices | each thread owns what it writes until the next barrier | static shared memory: all of it is sized at launch |
 //! | [`Scratch`] | words of a thread's own, indexed at run time | each thread | |
 //! | [`multiply_add`] | a·b + c in `f32`, rounded once | each thread | |
+//! | [`square_root`], [`square_root_double`] | square root in `f32` and `f64`, rounded once | each thread | |
 //! | [`Shared::copy_async`], [`commit_copies`], [`wait_copies`] | 16 bytes from global to shared memory without waiting (tier ampere) | each thread waits for its own; a barrier shows them to others | other sizes |
 //! | [`multiply_tiles`] | a product of tiles on tensor cores (tier ampere): see [`Half`] | all 32 lanes | other shapes, other types |
 //! | [`Swizzled`], [`fence_tiles`], [`multiply_group`] | a product of tiles in shared memory on tensor cores (tier hopper) | all 128 threads of four warps that begin at a multiple of four | other shapes; products under way while the threads go on |
@@ -52,8 +53,8 @@ pub use emulated::barrier::{Barriers, publish_barriers};
 pub use emulated::primitives::{
     Constants, GridBarrier, In, Out, Shared, SharedMemory, at_least, ballot, block_index, block_row, block_size,
     commit_copies, fence_tiles, grid_rows, grid_size, half_to_single, multiply_add, multiply_group, multiply_tiles,
-    shuffle_down, shuffle_from, shuffle_xor, single_to_half, square_root, sync_block, sync_warp, thread_index,
-    wait_copies, warp_index,
+    shuffle_down, shuffle_from, shuffle_xor, single_to_half, square_root, square_root_double, sync_block, sync_warp,
+    thread_index, wait_copies, warp_index,
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulated::wide::{
@@ -64,8 +65,8 @@ pub use nvptx::{
     Barriers, Constants, GridBarrier, In, Out, Shared, SharedMemory, at_least, ballot, begin_first_product,
     begin_narrow_product, begin_product, block_index, block_row, block_size, commit_copies, commit_products,
     fence_tiles, grid_rows, grid_size, half_to_single, multiply_add, multiply_group, multiply_tiles, publish_barriers,
-    shuffle_down, shuffle_from, shuffle_xor, single_to_half, square_root, sync_block, sync_warp, thread_index,
-    wait_copies, wait_earlier_products, wait_products, warp_index,
+    shuffle_down, shuffle_from, shuffle_xor, single_to_half, square_root, square_root_double, sync_block, sync_warp,
+    thread_index, wait_copies, wait_earlier_products, wait_products, warp_index,
 };
 
 /// Lanes of a warp.

@@ -4,10 +4,11 @@ use kmeans_host::select_k::{
     Criterion, SelectK, SilhouetteForm, calinski_harabasz, davies_bouldin, sampled_silhouette, silhouette,
     silhouette_samples, simplified_silhouette,
 };
-use kmeans_host::{EmptyCluster, Error, Init, KMeans, Stop};
+use kmeans_host::{Device, EmptyCluster, Error, Init, KMeans, Stop};
 use kmeans_tests::compare::{assert_close, with_threads};
 use kmeans_tests::data::blobs;
 use kmeans_tests::files::{self, digits, iris};
+use kmeans_tests::gpu::first_gpu;
 use ndarray::{Array2, Axis};
 
 #[test]
@@ -109,4 +110,31 @@ fn a_k_that_cannot_be_scored_has_no_scores_and_is_not_chosen() {
     );
     assert_eq!(silhouette(&points, &[0; 50]), Err(Error::NotScorable { clusters: 1, n: 50 }));
     assert!(matches!(davies_bouldin(&points, &[0, 1]), Err(Error::Shape { .. })));
+}
+
+#[test]
+fn a_gpu_gives_the_bits_of_the_processor() {
+    let Some(gpu) = first_gpu() else { return };
+    // Clusters of one point, of more than a block of sums, of more columns than a tile holds.
+    for (n, d, k) in [(300, 1, 4), (2000, 3, 2), (1500, 64, 40), (700, 300, 5)] {
+        let (mut points, _) = blobs::<f32>(n, d, k, 11);
+        points.row_mut(n - 1).fill(900.0);
+        let on = |device| {
+            let kmeans = KMeans::new(k).device(device).seed(2);
+            SelectK::new(k..=k + 2).kmeans(kmeans).fit(&points).unwrap()
+        };
+        let (here, there) = (on(Device::Cpu), on(Device::Cuda(gpu.index)));
+        assert_eq!(here.table(), there.table(), "n {n} d {d} k {k}");
+    }
+}
+
+#[test]
+fn many_points_are_scored_without_a_matrix_of_distances() {
+    // 20,000² distances would take 3 GB.
+    let (points, _) = blobs::<f32>(20_000, 2, 5, 3);
+    let fitted = KMeans::new(5).fit(&points).unwrap();
+    let labels = fitted.labels().to_vec();
+    let exact = silhouette(&points, &labels).unwrap();
+    let sampled = sampled_silhouette(&points, &labels, 5000, 1).unwrap();
+    assert_close(exact, sampled, 0.05);
 }

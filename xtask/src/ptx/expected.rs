@@ -67,6 +67,7 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("transposed_sums_narrow",        [3, 0,  0, 0, 0, 0]),
     ("transposed_sums_wide",          [3, 0,  0, 0, 0, 0]),
     ("transposed_reduce_changes",     [1, 0, 20, 0, 0, 0]), // two reductions of 32 lanes, 64 bits
+    ("silhouette",                    [2, 0,  0, 0, 0, 0]), // a tile is there, a tile is used
     ("pixel_assign",                  [2, 0,  0, 0, 0, 0]),
     ("pixel_sums",                    [3, 0,  0, 0, 0, 0]),
 ];

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
 /// The modules of kmeans-core that kernels use.
-const CORE: [&str; 11] = [
+const CORE: [&str; 12] = [
     "amounts",
     "exact",
     "exact/streamed",
@@ -15,6 +15,7 @@ const CORE: [&str; 11] = [
     "launch",
     "launch/empty",
     "launch/seeding",
+    "launch/silhouette",
     "launch/stream",
     "launch/table",
     "rng",

@@ -112,6 +112,11 @@ pub fn square_root(value: f32) -> f32 {
     value.sqrt()
 }
 
+/// The square root, rounded.
+pub fn square_root_double(value: f64) -> f64 {
+    value.sqrt()
+}
+
 /// The nearest `f16`.
 pub fn single_to_half(value: f32) -> half::f16 {
     half::f16::from_f32(value)

@@ -178,6 +178,17 @@ pub fn square_root(value: f32) -> f32 {
     root
 }
 
+/// The square root, rounded.
+#[inline(always)]
+pub fn square_root_double(value: f64) -> f64 {
+    let root: u64;
+    // SAFETY: plain arithmetic.
+    unsafe {
+        asm!("sqrt.rn.f64 {}, {};", out(reg64) root, in(reg64) value.to_bits(), options(pure, nomem, nostack));
+    }
+    f64::from_bits(root)
+}
+
 /// The nearest `f16`.
 #[inline(always)]
 pub fn single_to_half(value: f32) -> half::f16 {
