@@ -99,12 +99,12 @@ impl<T: Element> FittedTree<T> {
         self.centroids.view()
     }
 
-    /// The row at each place, `[n]`: the points of a node are those at its places, in their original order.
+    /// The row at each place, `[n]`: the points of a node are those at its places. Within a leaf rows ascend.
     pub fn permutation(&self) -> &[usize] {
         &self.order
     }
 
-    /// The rows of the points of a node, ascending.
+    /// The rows of the points of a node: ascending for a leaf, else leaf after leaf.
     ///
     /// # Panics
     /// If there is no such node.
