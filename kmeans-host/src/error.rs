@@ -190,7 +190,7 @@ pub enum Error {
     /// The progress callback cancelled the fit.
     #[error("cancelled by the progress callback after {iterations} iterations")]
     Cancelled {
-        /// Rounds completed in the start that was running.
+        /// Rounds completed in the start that was running; for a tree, levels completed.
         iterations: usize,
     },
     /// An image is not `[h, w, c]` with pixels and 1 to 4 channels.

@@ -35,10 +35,11 @@ pub enum Progress {
         level: usize,
         /// Its nodes that are being split.
         nodes: usize,
-        /// How much is done, in units of the engine: `total` when the level is done.
+        /// How far that is, in points; a part of a node's rounds counts as the same part of its points. The first report of
+        /// a level has 0 and the last one all of them.
         done: usize,
-        /// Of how much.
-        total: usize,
+        /// Points in these nodes.
+        points: usize,
     },
 }
 

@@ -27,6 +27,7 @@ pub(super) struct Grown<T> {
 impl Grower<'_> {
     /// Grows the tree of `points` on an engine.
     pub fn grow<T: Scalar>(&self, engine: &dyn Engine<T>, points: &Points<'_, T>) -> Result<Grown<T>, Error> {
+        let d = points.d();
         let mut groups = engine.load_groups(points, self.plan.k)?;
         let (mut centroids, inertia) = groups.mean()?;
         let mut nodes = vec![Node::new(None, 0, 0..points.n(), inertia)];
@@ -43,24 +44,28 @@ impl Grower<'_> {
             if todo.is_empty() {
                 break;
             }
+            let (number, points) = (nodes[split[0]].level, todo.iter().map(|group| group.places.len()).sum());
             let mut answer = Control::Continue;
-            let mut report = |done, total| {
-                let progress = Progress::Level { level: nodes[split[0]].level, nodes: todo.len(), done, total };
+            let mut report = |done| {
+                let progress = Progress::Level { level: number, nodes: todo.len(), done, points };
                 answer = self.observer.map_or(Control::Continue, |o| (o.0)(&progress));
                 answer
             };
-            let splits = groups.split(&todo, &recipe, &mut report);
+            let splits = match report(0) {
+                Control::Continue => groups.split(&todo, &recipe, &mut |done, total| {
+                    report((done as u128 * points as u128 / total.max(1) as u128) as usize)
+                }),
+                _ => Err(Error::Cancelled { iterations: 0 }),
+            };
             if splits.is_ok() {
-                let total = todo.iter().map(|group| group.places.len()).sum();
-                report(total, total);
+                report(points);
             }
-            let level_number = nodes[split[0]].level;
             match (splits, answer) {
-                (_, Control::Cancel) => return Err(Error::Cancelled { iterations: level_number }),
+                (_, Control::Cancel) => return Err(Error::Cancelled { iterations: number }),
                 // What is done of a level that was not finished is of no use.
                 (Err(Error::Cancelled { .. }), _) => break,
                 (splits, _) => {
-                    seeds = add_children(&mut nodes, &mut centroids, &split, &todo, &splits?, points.d());
+                    seeds = add_children(&mut nodes, &mut centroids, &split, &todo, &splits?, d);
                     level = nodes.len() - seeds.len()..nodes.len();
                 }
             }
@@ -68,7 +73,7 @@ impl Grower<'_> {
                 break;
             }
         }
-        let centroids = Array2::from_shape_vec((nodes.len(), points.d()), centroids).expect("d values for each node");
+        let centroids = Array2::from_shape_vec((nodes.len(), d), centroids).expect("d values for each node");
         Ok(Grown { centroids, nodes, order: groups.order()? })
     }
 

@@ -97,10 +97,10 @@ fn reports_of<T: Element>(
     (reports, result)
 }
 
-/// Level, nodes, done and total.
+/// Level, nodes, points done and all of them.
 fn numbers(report: &Progress) -> (usize, usize, usize, usize) {
     match *report {
-        Progress::Level { level, nodes, done, total } => (level, nodes, done, total),
+        Progress::Level { level, nodes, done, points } => (level, nodes, done, points),
         other => panic!("a tree does not report {other:?}"),
     }
 }
@@ -114,6 +114,7 @@ fn every_level_is_reported_to_its_end() {
     for level in 0..4 {
         let own: Vec<_> = reports.iter().filter(|r| r.0 == level).collect();
         let split = tree.nodes().iter().filter(|node| node.level == level && !node.is_leaf()).count();
+        assert_eq!(own[0].2, 0);
         let &&(_, nodes, done, total) = own.last().unwrap();
         assert_eq!((nodes, done), (split, total));
         assert!(own.iter().all(|r| r.2 <= total && r.3 == total));
@@ -142,7 +143,7 @@ fn finishing_within_a_level_returns_a_tree_without_it() {
     let points = points::<f32>(Kind::Uniform, 200_000, 8, 2);
     let within = |p: &Progress| {
         let (level, _, done, total) = numbers(p);
-        if level == 1 && done < total { Control::Finish } else { Control::Continue }
+        if level == 1 && done > 0 && done < total { Control::Finish } else { Control::Continue }
     };
     let (_, tree) = reports_of(&KMeansTree::new(4).depth(3).init(Init::RandomPoints).max_iter(3), &points, within);
     let tree = tree.unwrap();
@@ -156,4 +157,7 @@ fn cancelling_is_an_error() {
     let (reports, tree) = reports_of(&KMeansTree::new(3).depth(4), &uniform(), cancel);
     assert_eq!(reports.len(), 1);
     assert_error(tree, Error::Cancelled { iterations: 0 }, &[]);
+    let cancel_later = |p: &Progress| if numbers(p).0 == 2 { Control::Cancel } else { Control::Continue };
+    let (_, tree) = reports_of(&KMeansTree::new(3).depth(4), &uniform(), cancel_later);
+    assert_error(tree, Error::Cancelled { iterations: 2 }, &["2"]);
 }
