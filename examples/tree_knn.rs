@@ -12,7 +12,7 @@ use anyhow::{Result, ensure};
 use clap::Parser;
 use kmeans_examples::text::{duration, grouped, say};
 use kmeans_examples::vectors;
-use kmeans_host::{FittedTree, Init, KMeansTree};
+use kmeans_host::{FittedTree, KMeansTree};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 
@@ -132,9 +132,7 @@ fn main() -> Result<()> {
     let (held, kept): (Vec<usize>, Vec<usize>) = (0..all.nrows()).partition(|i| i % options.every == 0);
     let (queries, points) = (all.select(Axis(0), &held), all.select(Axis(0), &kept));
 
-    let build = || {
-        Ok(KMeansTree::new(options.k).max_leaf_size(options.leaf).init(Init::RandomPoints).max_iter(5).fit(&points)?)
-    };
+    let build = || Ok(KMeansTree::new(options.k).max_leaf_size(options.leaf).max_iter(5).fit(&points)?);
     let (tree, time) = timed(build)?;
     say(format!("tree        {tree}; {}", duration(time)));
     let (truth, brute) = timed(|| {

@@ -37,7 +37,7 @@ pub struct Clustering {
     pub core: Vec<bool>,
     /// Pairs of leaves whose points were compared, and all pairs.
     pub leaf_pairs: (usize, usize),
-    /// Pairs of points whose distance was computed to count neighbours, and all pairs.
+    /// Pairs of points whose distance was computed to find core points, and all pairs.
     pub point_pairs: (u64, u64),
 }
 
@@ -52,7 +52,9 @@ struct Leaves {
     /// The centroid of each leaf, and the largest distance of its points to it.
     centroids: Array2<f32>,
     radii: Vec<f64>,
-    /// For each leaf, itself and those whose points may be within eps of its points.
+    /// The distance of each place to the centroid of its leaf.
+    to_centroid: Vec<f64>,
+    /// For each leaf, first itself, then those whose points may be within eps of its points.
     near: Vec<Vec<usize>>,
 }
 
@@ -71,21 +73,19 @@ impl Leaves {
         }
         let row = |place: usize| points.row(place).to_slice().expect("rows are packed");
         let centroid = |leaf: usize| centroids.row(leaf).to_slice().expect("rows are packed");
-        let radii: Vec<f64> = places
-            .par_iter()
-            .enumerate()
-            .map(|(leaf, places)| {
-                places.clone().map(|place| squared(row(place), centroid(leaf))).fold(0.0, f64::max).sqrt()
-            })
-            .collect();
+        let to_centroid: Vec<f64> =
+            (0..points.nrows()).into_par_iter().map(|p| squared(row(p), centroid(of_place[p])).sqrt()).collect();
+        let radii: Vec<f64> =
+            places.iter().map(|places| to_centroid[places.clone()].iter().copied().fold(0.0, f64::max)).collect();
         let near = (0..places.len())
             .into_par_iter()
             .map(|a| {
                 let reach = |b: usize| (radii[a] + radii[b] + eps) * SLACK;
-                (0..places.len()).filter(|&b| squared(centroid(a), centroid(b)).sqrt() <= reach(b)).collect()
+                let reached = |&b: &usize| b != a && squared(centroid(a), centroid(b)).sqrt() <= reach(b);
+                std::iter::once(a).chain((0..places.len()).filter(reached)).collect()
             })
             .collect();
-        Self { points, places, of_place, centroids, radii, near }
+        Self { points, places, of_place, centroids, radii, to_centroid, near }
     }
 
     fn row(&self, place: usize) -> &[f32] {
@@ -96,23 +96,29 @@ impl Leaves {
         self.centroids.row(leaf).to_slice().expect("rows are packed")
     }
 
-    /// Whether the ball of a leaf may have points within eps of `x`.
-    fn reaches(&self, leaf: usize, x: &[f32], eps: f64) -> bool {
-        squared(x, self.centroid(leaf)).sqrt() <= (self.radii[leaf] + eps) * SLACK
+    /// The places of a leaf that may be within eps of `x`: by the triangle inequality their distance to the centroid differs from
+    /// that of `x` by no more than eps.
+    fn candidates(&self, leaf: usize, x: &[f32], eps: f64) -> impl Iterator<Item = usize> {
+        let near = squared(x, self.centroid(leaf)).sqrt();
+        let in_reach = near <= (self.radii[leaf] + eps) * SLACK;
+        let places = if in_reach { self.places[leaf].clone() } else { 0..0 };
+        // Both distances are rounded.
+        places.filter(move |&place| {
+            let own = self.to_centroid[place];
+            (near - own).abs() <= eps + (SLACK - 1.0) * (near + own + eps)
+        })
     }
 
-    /// Calls `each` with every place within eps of `place`, itself among them. The result is the number of distances computed.
-    fn neighbours(&self, place: usize, eps: f64, mut each: impl FnMut(usize)) -> u64 {
-        let (x, own) = (self.row(place), self.of_place[place]);
+    /// Calls `each` with every place within eps of `place`, itself among them, while it returns true. The result is the
+    /// number of distances computed.
+    fn neighbours(&self, place: usize, eps: f64, mut each: impl FnMut(usize) -> bool) -> u64 {
+        let x = self.row(place);
         let mut computed = 0;
-        for &leaf in &self.near[own] {
-            if leaf != own && !self.reaches(leaf, x, eps) {
-                continue;
-            }
-            computed += self.places[leaf].len() as u64;
-            for other in self.places[leaf].clone() {
-                if squared(x, self.row(other)) <= eps * eps {
-                    each(other);
+        for &leaf in &self.near[self.of_place[place]] {
+            for other in self.candidates(leaf, x, eps) {
+                computed += 1;
+                if squared(x, self.row(other)) <= eps * eps && !each(other) {
+                    return computed;
                 }
             }
         }
@@ -128,7 +134,10 @@ pub fn over_leaves(tree: &FittedTree<f32>, points: ArrayView2<'_, f32>, settings
         .into_par_iter()
         .map(|place| {
             let mut count = 0;
-            let computed = leaves.neighbours(place, eps, |_| count += 1);
+            let computed = leaves.neighbours(place, eps, |_| {
+                count += 1;
+                count < min_points
+            });
             (count >= min_points, computed)
         })
         .collect();
@@ -173,6 +182,7 @@ pub fn over_leaves(tree: &FittedTree<f32>, points: ArrayView2<'_, f32>, settings
                     if core[other] {
                         lowest = lowest.min(cluster[other]);
                     }
+                    true
                 });
                 label = if lowest == i32::MAX { NOISE } else { lowest };
             }
@@ -207,8 +217,8 @@ fn across(leaves: &Leaves, own: usize, core: &[bool], parts: &[usize], eps: f64)
     let mut joined = HashSet::new();
     for place in leaves.places[own].clone().filter(|&place| core[place]) {
         let x = leaves.row(place);
-        for &leaf in leaves.near[own].iter().filter(|&&leaf| leaf > own && leaves.reaches(leaf, x, eps)) {
-            for other in leaves.places[leaf].clone().filter(|&other| core[other]) {
+        for &leaf in leaves.near[own].iter().filter(|&&leaf| leaf > own) {
+            for other in leaves.candidates(leaf, x, eps).filter(|&other| core[other]) {
                 let pair = (parts[place], parts[other]);
                 if !joined.contains(&pair) && squared(x, leaves.row(other)) <= eps * eps {
                     joined.insert(pair);

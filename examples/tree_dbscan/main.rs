@@ -14,7 +14,7 @@ use anyhow::{Result, ensure};
 use clap::Parser;
 use kmeans_examples::text::{counted, duration, grouped, percent, say};
 use kmeans_examples::vectors;
-use kmeans_host::{Init, KMeansTree};
+use kmeans_host::KMeansTree;
 
 use crate::dbscan::{NOISE, Settings, over_leaves, plain};
 
@@ -61,8 +61,7 @@ fn main() -> Result<()> {
     let settings = Settings { eps: options.eps, min_points: options.min_points };
 
     let begun = Instant::now();
-    let tree =
-        KMeansTree::new(options.k).max_leaf_size(options.leaf).init(Init::RandomPoints).max_iter(5).fit(&points)?;
+    let tree = KMeansTree::new(options.k).max_leaf_size(options.leaf).max_iter(5).fit(&points)?;
     let partition = begun.elapsed();
     let begun = Instant::now();
     let found = over_leaves(&tree, points.view(), settings);
@@ -80,7 +79,7 @@ fn main() -> Result<()> {
         percent(noise, n)
     ));
     say(format!(
-        "compared    {} of all pairs of leaves, {} of all pairs of points",
+        "compared    {} of all pairs of leaves, {} of all pairs of points to find core points",
         percent(found.leaf_pairs.0 as u64, found.leaf_pairs.1 as u64),
         percent(found.point_pairs.0, found.point_pairs.1)
     ));

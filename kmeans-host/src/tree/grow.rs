@@ -53,7 +53,9 @@ impl Grower<'_> {
             };
             let splits = match report(0) {
                 Control::Continue => groups.split(&todo, &recipe, &mut |done, total| {
-                    report((done as u128 * points as u128 / total.max(1) as u128) as usize)
+                    // That all is done is told once, below.
+                    let share = (done as u128 * points as u128 / total.max(1) as u128) as usize;
+                    report(share.min(points - 1))
                 }),
                 _ => Err(Error::Cancelled { iterations: 0 }),
             };
