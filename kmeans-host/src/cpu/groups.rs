@@ -6,11 +6,11 @@ use kmeans_core::Scalar;
 use kmeans_core::rng::Random;
 use kmeans_core::seeding;
 use kmeans_core::tree::Start;
-use ndarray::{Array2, ArrayView2};
+use ndarray::Array2;
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::inertia::{inertia, square_sum};
+use super::inertia::inertias;
 use super::move_rows::sums_of;
 use super::{CpuJob, lloyd};
 use crate::Error;
@@ -62,11 +62,26 @@ impl<'a, 'p, T: Scalar> CpuGroups<'a, 'p, T> {
     fn fit(&self, group: &Group, recipe: &Recipe, observe: OnRound<'_>) -> Result<Fitted<T>, Error> {
         let rows = &self.order[group.places.clone()];
         // All rows in their own order are read in place.
-        let (outcome, labels) = if rows.len() == self.points.n() && rows.is_sorted() {
-            self.lloyd(self.points, group.seed, recipe, observe)?
-        } else {
-            self.lloyd(&Points::new(self.gather(rows).view(), None)?, group.seed, recipe, observe)?
-        };
+        if rows.len() == self.points.n() && rows.is_sorted() {
+            return self.fit_points(self.points, rows, group.seed, recipe, observe);
+        }
+        self.fit_points(&Points::new(self.gather(rows).view(), None)?, rows, group.seed, recipe, observe)
+    }
+
+    /// Fits `points`, which are at `rows` of all points.
+    fn fit_points(
+        &self,
+        points: &Points<'_, T>,
+        rows: &[usize],
+        seed: u64,
+        recipe: &Recipe,
+        observe: OnRound<'_>,
+    ) -> Result<Fitted<T>, Error> {
+        let start = self.start(points, seed, recipe, observe)?;
+        let (outcome, labels) =
+            lloyd::lloyd(self.arch, points, start, &recipe.settings, &mut |round, _| observe(round))?;
+        let centroids = outcome.centroids.as_slice().expect("made in standard layout");
+        let inertias = inertias(self.arch, points, &labels, centroids);
         let mut next = starts(&outcome.counts);
         let mut order = vec![0; rows.len()];
         for (&row, &label) in rows.iter().zip(&labels) {
@@ -74,48 +89,27 @@ impl<'a, 'p, T: Scalar> CpuGroups<'a, 'p, T> {
             order[*place] = row;
             *place += 1;
         }
-        let mut inertias = Vec::with_capacity(recipe.k);
-        for ((start, &count), centroid) in
-            starts(&outcome.counts).into_iter().zip(&outcome.counts).zip(outcome.centroids.rows())
-        {
-            let centroid: Vec<T> = centroid.to_vec();
-            inertias.push(match count {
-                0 => 0.0,
-                count => self.inertia(self.gather(&order[start..start + count as usize]).view(), &centroid)?,
-            });
-        }
         Ok(Fitted { outcome, inertias, order })
     }
 
-    fn lloyd(
+    fn start(
         &self,
         points: &Points<'_, T>,
         seed: u64,
         recipe: &Recipe,
         observe: OnRound<'_>,
-    ) -> Result<(Outcome<T>, Vec<u32>), Error> {
+    ) -> Result<Array2<T>, Error> {
         let (n, k, random) = (points.n(), recipe.k, Random::new(seed, 0));
         let mut job = CpuJob::new(self.arch, points);
         let rows = match recipe.start {
-            Start::FirstK => Some((0..k).collect()),
-            Start::EvenlySpaced => Some(seeding::evenly_spaced(n, k)),
-            Start::RandomPoints => Some(seeding::random_rows(n, k, &random)),
-            Start::KMeansPlusPlus => Some(job.plus_plus(k, &random, &mut |_, _| observe(0))?),
+            Start::FirstK => (0..k).collect(),
+            Start::EvenlySpaced => seeding::evenly_spaced(n, k),
+            Start::RandomPoints => seeding::random_rows(n, k, &random),
+            Start::KMeansPlusPlus => job.plus_plus(k, &random, &mut |_, _| observe(0))?,
             // The only one that is not of rows.
-            _ => None,
+            _ => return job.random_label_start(k, &random),
         };
-        let start = match rows {
-            Some(rows) => job.rows(&rows)?,
-            None => job.random_label_start(k, &random)?,
-        };
-        lloyd::lloyd(self.arch, points, start, &recipe.settings, &mut |round, _| observe(round))
-    }
-
-    /// Σ |x − centroid|² over `points`.
-    fn inertia(&self, points: ArrayView2<'_, T>, centroid: &[T]) -> Result<f64, Error> {
-        let points = Points::new(points, None)?;
-        let sums = sums_of(self.arch, &points, 1, &vec![0; points.n()]);
-        Ok(inertia(&square_sum(self.arch, &points, true), &sums, centroid, points.d()))
+        job.rows(&rows)
     }
 }
 
@@ -142,10 +136,11 @@ fn go_on(answer: Control) -> Control {
 impl<T: Scalar> Groups<T> for CpuGroups<'_, '_, T> {
     fn mean(&mut self) -> Result<(Vec<T>, f64), Error> {
         let points = self.points;
-        let sums = sums_of(self.arch, points, 1, &vec![0; points.n()]);
+        let labels = vec![0; points.n()];
+        let sums = sums_of(self.arch, points, 1, &labels);
         let mut mean = vec![T::from_f64(0.0); points.d()];
         sums.mean(0, &mut mean);
-        let inertia = inertia(&square_sum(self.arch, points, true), &sums, &mean, points.d());
+        let inertia = inertias(self.arch, points, &labels, &mean)[0];
         Ok((mean, inertia))
     }
 
