@@ -150,7 +150,7 @@ fn damaged_files_are_refused() {
         (&|t| t["nodes"][2]["children"] = json!({"start": 1, "end": 3}), "children of node 2"),
         (&|t| t["nodes"][3]["parent"] = json!(0), "node 3"),
         (&|t| t["nodes"][3]["level"] = json!(1), "node 3"),
-        (&|t| t["nodes"][6]["places"]["end"] = json!(5), "node 6"),
+        (&|t| t["nodes"][6]["places"]["end"] = json!(5), "hold all its points"),
     ];
     for (change, part) in refused {
         let message = load(change).unwrap_err().to_string();
