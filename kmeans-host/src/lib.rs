@@ -77,3 +77,8 @@ pub mod kernels {
 #[cfg(all(doctest, feature = "cuda", feature = "image"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// So is that of the page about trees.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/tree.md")]
+struct TreePage;
