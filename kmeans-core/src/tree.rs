@@ -248,7 +248,9 @@ impl<T: Scalar> Tree<T> {
             next.truncate(width);
             beam = next;
         }
-        let number = |node: usize| self.leaves.iter().position(|&leaf| leaf == node).expect("a leaf") as u32;
+        // Leaves are in the order of their places.
+        let place = |node: usize| self.nodes[node].places.start;
+        let number = |node: usize| self.leaves.partition_point(|&leaf| place(leaf) < place(node)) as u32;
         beam.into_iter().map(|(near, node)| (number(node), near)).collect()
     }
 }

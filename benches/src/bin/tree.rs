@@ -113,11 +113,8 @@ fn run<T: Element + DeviceRepr>(options: &Options) -> Result<(), Box<dyn Error>>
         runs.push(timed(options, points, options.device)?);
     }
     let tree = &runs[0].tree;
-    let level_ms: Vec<f64> = (0..runs[0].level_ms.len()).map(|l| median(runs.iter().map(|r| r.level_ms[l]))).collect();
-    let same = match options.check {
-        true => Some(is_same(tree, &timed(options, points, Device::Cpu)?.tree)),
-        false => None,
-    };
+    let level_ms = medians(runs.iter().map(|run| &run.level_ms));
+    let same = if options.check { Some(is_same(tree, &timed(options, points, Device::Cpu)?.tree)) } else { None };
     let row = Row {
         peer: "kmeans-host",
         way: "level",
@@ -137,7 +134,9 @@ fn run<T: Element + DeviceRepr>(options: &Options) -> Result<(), Box<dyn Error>>
     };
     println!("{}", serde_json::to_string(&row)?);
     if !options.level_only {
-        let level_ms = node_by_node(options, points, tree)?;
+        node_by_node(options, points, tree)?;
+        let runs: Result<Vec<_>, _> = (0..options.runs.max(1)).map(|_| node_by_node(options, points, tree)).collect();
+        let level_ms = medians(runs?.iter());
         let tree_ms = level_ms.iter().sum();
         let same = Some(true);
         println!("{}", serde_json::to_string(&Row { way: "node", level_ms, tree_ms, fit_ms: None, same, ..row })?);
@@ -225,16 +224,18 @@ fn node_by_node<T: Element + DeviceRepr>(
             level_ms[node.level] += begun.elapsed().as_secs_f64() * 1e3;
             fitted
         };
-        let mut child = node.children.start;
-        for (label, &count) in fitted.counts().iter().enumerate().filter(|&(_, &count)| count > 0) {
+        let counts = fitted.counts();
+        let used = counts.iter().enumerate().filter(|&(_, &count)| count > 0);
+        // A clustering that parted nothing has no children.
+        if used.clone().count() != node.children.len().max(1) {
+            return Err(format!("node {index} has other children in the tree").into());
+        }
+        for (child, (label, &count)) in node.children.clone().zip(used) {
             let (ours, theirs) = (tree.centroids(), fitted.centroids());
-            let same =
-                |child: usize| tree.nodes()[child].count() as u64 == count && ours.row(child) == theirs.row(label);
-            if node.is_leaf() || !same(child) {
+            if tree.nodes()[child].count() as u64 != count || ours.row(child) != theirs.row(label) {
                 return Err(format!("cluster {label} of node {index} is another one in the tree").into());
             }
             seeds[child] = child_seed(seeds[index], label);
-            child += 1;
         }
     }
     Ok(level_ms)
@@ -242,6 +243,12 @@ fn node_by_node<T: Element + DeviceRepr>(
 
 fn is_same<T: Element>(a: &FittedTree<T>, b: &FittedTree<T>) -> bool {
     a.nodes() == b.nodes() && a.centroids() == b.centroids() && a.permutation() == b.permutation()
+}
+
+/// The median of each level over some runs.
+fn medians<'a>(runs: impl Iterator<Item = &'a Vec<f64>> + Clone) -> Vec<f64> {
+    let levels = runs.clone().map(Vec::len).max().unwrap_or(0);
+    (0..levels).map(|level| median(runs.clone().map(|run| run[level]))).collect()
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

@@ -62,14 +62,16 @@ impl<T: Element> FittedTree<T> {
         if width == 0 {
             return Err(Error::ZeroBeam);
         }
-        let points = self.check(points)?;
-        let width = width.min(self.leaves.len());
-        let (leaves, distances) = self.beam(&points, width).into_iter().map(|(leaf, d)| (leaf, d.sqrt())).unzip();
+        Ok(self.nearest(&self.check(points)?, width.min(self.leaves.len())))
+    }
+
+    fn nearest(&self, points: &Points<'_, T>, width: usize) -> NearestLeaves {
+        let (leaves, distances) = self.beam(points, width).into_iter().map(|(leaf, d)| (leaf, d.sqrt())).unzip();
         let shape = (points.n(), width);
-        Ok(NearestLeaves {
+        NearestLeaves {
             leaves: Array2::from_shape_vec(shape, leaves).expect("a beam of this width for each point"),
             distances: Array2::from_shape_vec(shape, distances).expect("a beam of this width for each point"),
-        })
+        }
     }
 
     fn check<'a, S: Data<Elem = T>>(&self, points: &'a ArrayBase<S, Ix2>) -> Result<Points<'a, T>, Error> {

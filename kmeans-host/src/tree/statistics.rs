@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::FittedTree;
+use super::{FittedTree, Node};
 use crate::Element;
 
 /// The sizes of a tree's leaves, in points.
@@ -93,7 +93,7 @@ impl<T: Element> FittedTree<T> {
                 level,
                 nodes,
                 leaves: own.iter().filter(|node| node.is_leaf()).count(),
-                points: own.iter().map(|node| node.count()).sum(),
+                points: own.iter().map(Node::count).sum(),
                 inertia: above.iter().copied().chain(own.iter().map(|node| node.inertia)).sum(),
             });
             above.extend(own.iter().filter(|node| node.is_leaf()).map(|node| node.inertia));

@@ -152,7 +152,7 @@ fn thread_counts_and_runs_are_invisible() {
 fn real_data() {
     check(&plan(4, 3), &digits());
     check(&Plan { max_leaf: 10, ..plan(2, usize::MAX) }, &iris());
-    check(&plan(8, 2), &digits().mapv(|v| bf16::from_f64(v)));
+    check(&plan(8, 2), &digits().mapv(bf16::from_f64));
 }
 
 #[test]

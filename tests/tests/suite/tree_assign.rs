@@ -128,17 +128,20 @@ fn saved_trees_come_back_in_every_type() {
     comes_back::<bf16>();
 }
 
+/// Something done to a file.
+type Change<'a> = &'a dyn Fn(&mut Value);
+
 #[test]
 fn damaged_files_are_refused() {
     let points = array![[0.0_f64], [1.0], [2.0], [3.0], [100.0], [101.0]];
     let tree = KMeansTree::new(2).depth(2).seed(1).fit(&points).unwrap();
-    let load = |change: &dyn Fn(&mut Value)| {
+    let load = |change: Change| {
         let mut value = serde_json::to_value(&tree).unwrap();
         change(&mut value);
         serde_json::from_str::<FittedTree<f64>>(&value.to_string())
     };
     assert_eq!(load(&|_| ()).unwrap(), tree);
-    let refused: [(&dyn Fn(&mut Value), &str); 12] = [
+    let refused: [(Change, &str); 12] = [
         (&|t| t["nodes"] = json!([]), "0 nodes"),
         (&|t| t["order"] = json!([]), "all 0 points"),
         (&|t| t["order"][0] = json!(6), "row 6, at place 0"),
