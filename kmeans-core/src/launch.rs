@@ -8,11 +8,13 @@
 //! (32 bits, below 2³¹).
 
 mod empty;
+mod groups;
 mod seeding;
 mod stream;
 mod table;
 
 pub use empty::*;
+pub use groups::*;
 pub use seeding::*;
 pub use stream::*;
 pub use table::*;
@@ -219,10 +221,13 @@ mod tests {
                 parallel_merge(n),
                 pixel_assign(n, k),
                 pixel_sums(n, k),
+                groups_fused(group_tiles(n, 1, group_tile_rows(n)), k.min(1 << 20), d, 2),
+                groups_assign(group_tiles(n, 1, 64), k, d),
+                groups_carry(n),
             ] {
                 assert!((1..=MAX_GRID[0]).contains(&geometry.grid[0]), "{geometry:?}");
                 assert!((1..=MAX_GRID[1]).contains(&geometry.grid[1]), "{geometry:?}");
-                assert!(geometry.shared <= SHARED_BYTES, "{geometry:?}");
+                assert!(geometry.shared <= 64 * 1024, "{geometry:?}");
             }
         }
         // 2^32 points or more in one block would overflow a bin.

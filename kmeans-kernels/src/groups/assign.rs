@@ -40,7 +40,7 @@ pub(crate) fn add_changes(changed: Out<u64>, tile: Tile, changes: u64) {
 pub fn assign<T: Number>(
     points: In<T>,
     centroids: In<T>,
-    offsets: In<u64>,
+    ranges: In<u64>,
     starts: In<u32>,
     owners: In<u32>,
     states: In<u32>,
@@ -52,7 +52,7 @@ pub fn assign<T: Number>(
     k: u32,
     d: u32,
 ) {
-    let table = Table { offsets, starts, owners, tile_rows };
+    let table = Table { ranges, starts, owners, tile_rows };
     let Some(tile) = table.tile_of_running(states, most) else { return };
     let own = centroids.skip(tile.group as u64 * k as u64 * d as u64);
     let nearby = Nearby::new(&mut SharedMemory::new(), points, own, k, d);
@@ -74,7 +74,7 @@ pub fn assign<T: Number>(
 }
 
 device::entries! {
-    assign(points: In<T>, centroids: In<T>, offsets: In<u64>, starts: In<u32>, owners: In<u32>, states: In<u32>,
+    assign(points: In<T>, centroids: In<T>, ranges: In<u64>, starts: In<u32>, owners: In<u32>, states: In<u32>,
         labels: Out<u32>, before: Out<u32>, changed: Out<u64>, tile_rows: u32, most: u32, k: u32, d: u32);
     groups_assign_f32: (f32),
     groups_assign_f16: (half::f16),

@@ -14,7 +14,7 @@ use crate::distance::{SIDE, add_tile, or_zero};
 pub fn exact<T: Number>(
     points: In<T>,
     centroids: In<T>,
-    offsets: In<u64>,
+    ranges: In<u64>,
     starts: In<u32>,
     owners: In<u32>,
     states: In<u32>,
@@ -26,7 +26,7 @@ pub fn exact<T: Number>(
     k: u32,
     d: u32,
 ) {
-    let table = Table { offsets, starts, owners, tile_rows };
+    let table = Table { ranges, starts, owners, tile_rows };
     let Some(block_tile) = table.tile_of_running(states, most) else { return };
     let centroids = centroids.skip(block_tile.group as u64 * k as u64 * d as u64);
     let mut shared = SharedMemory::new();
@@ -66,7 +66,7 @@ pub fn exact<T: Number>(
 }
 
 device::entries! {
-    exact(points: In<T>, centroids: In<T>, offsets: In<u64>, starts: In<u32>, owners: In<u32>, states: In<u32>,
+    exact(points: In<T>, centroids: In<T>, ranges: In<u64>, starts: In<u32>, owners: In<u32>, states: In<u32>,
         labels: Out<u32>, before: Out<u32>, changed: Out<u64>, tile_rows: u32, most: u32, k: u32, d: u32);
     groups_exact_f64: (f64),
 }

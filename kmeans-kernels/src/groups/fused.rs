@@ -48,7 +48,7 @@ impl Order<'_> {
 pub fn fused<T: Number, F: InRegisters>(
     points: In<T>,
     centroids: In<T>,
-    offsets: In<u64>,
+    ranges: In<u64>,
     starts: In<u32>,
     owners: In<u32>,
     states: In<u32>,
@@ -63,7 +63,7 @@ pub fn fused<T: Number, F: InRegisters>(
     k: u32,
     d: u32,
 ) {
-    let table = Table { offsets, starts, owners, tile_rows };
+    let table = Table { ranges, starts, owners, tile_rows };
     let Some(tile) = table.tile_of_running(states, most) else { return };
     let format = F::new(exponent, 0);
     let words = format.words();
@@ -106,7 +106,11 @@ pub fn fused<T: Number, F: InRegisters>(
                 format.merge(sums, cluster * d as u64 * words as u64 + at, |word| F::word(sum, word));
             }
             if column == 0 {
-                if counted { cells.add(sum_words + label, run as u64) } else { counts.add(cluster + label as u64, run as u64) }
+                if counted {
+                    cells.add(sum_words + label, run as u64)
+                } else {
+                    counts.add(cluster + label as u64, run as u64)
+                }
             }
         };
         add_rows(format, nearby, order, points, first, d, flush);
@@ -184,7 +188,7 @@ fn add_rows<T: Number, F: InRegisters>(
 }
 
 device::entries! {
-    fused(points: In<T>, centroids: In<T>, offsets: In<u64>, starts: In<u32>, owners: In<u32>, states: In<u32>,
+    fused(points: In<T>, centroids: In<T>, ranges: In<u64>, starts: In<u32>, owners: In<u32>, states: In<u32>,
         labels: Out<u32>, before: Out<u32>, changed: Out<u64>, sums: Out<u64>, counts: Out<u64>, exponent: i32, tile_rows: u32,
         most: u32, k: u32, d: u32);
     groups_fused_narrow_f32: (f32, Narrow),

@@ -21,9 +21,9 @@
 //!
 //! # Who does what
 //! Tiles of at most `tile_rows` rows cover each group, and a block takes a tile, so that groups get blocks in proportion to
-//! their rows. The table is made on the device from the groups' `offsets`; the host knows no more than that there are at most
-//! ⌈n / `tile_rows`⌉ + g tiles. Blocks without a tile leave at once, as do those of groups whose [state](State) says that
-//! they are done.
+//! their rows. The table is made on the device from the groups' `ranges`; the host knows no more than that there are at most
+//! ⌈n / `tile_rows`⌉ + g tiles. Blocks without a tile leave at once, as do those of groups whose state says that they
+//! are done: `RUNNING`, `STOPPED` by a rule, `REPEATED` labels or `FAILED`, in this order (`kmeans_core::launch`).
 
 pub mod assign;
 pub mod begin;
@@ -58,7 +58,8 @@ pub(crate) struct Tile {
 /// Which block takes which rows: see [`table`].
 #[derive(Clone, Copy)]
 pub(crate) struct Table<'a> {
-    pub offsets: In<'a, u64>,
+    /// The first row of each group, and the one after its last.
+    pub ranges: In<'a, u64>,
     pub starts: In<'a, u32>,
     pub owners: In<'a, u32>,
     pub tile_rows: u32,
@@ -73,8 +74,8 @@ impl Table<'_> {
             return None;
         }
         let place = block_index() - self.starts.get(group as u64);
-        let first = self.offsets.get(group as u64) + place as u64 * self.tile_rows as u64;
-        let end = self.offsets.get(group as u64 + 1);
+        let first = self.ranges.get(2 * group as u64) + place as u64 * self.tile_rows as u64;
+        let end = self.ranges.get(2 * group as u64 + 1);
         Some(Tile { group, first, end: end.min(first + self.tile_rows as u64) })
     }
 

@@ -7,10 +7,10 @@ use crate::together::sum_before;
 
 /// `starts`, `[groups + 1]`: the tiles of `tile_rows` rows before those of each group, and in the end of all. One block.
 #[inline(always)]
-pub fn starts(offsets: In<u64>, starts: Out<u32>, tile_rows: u32, groups: u32) {
+pub fn starts(ranges: In<u64>, starts: Out<u32>, tile_rows: u32, groups: u32) {
     let per_warp = SharedMemory::new().array::<u64>(block_size() / WARP);
     let tiles = |group: u32| {
-        let rows = offsets.get(group as u64 + 1) - offsets.get(group as u64);
+        let rows = ranges.get(2 * group as u64 + 1) - ranges.get(2 * group as u64);
         (rows + tile_rows as u64 - 1).checked_div(tile_rows as u64).unwrap_or(0)
     };
     // Each thread has a run of groups.
@@ -56,7 +56,7 @@ pub fn owners(starts: In<u32>, owners: Out<u32>, tiles: u32, groups: u32) {
 }
 
 device::entries! {
-    starts(offsets: In<u64>, starts: Out<u32>, tile_rows: u32, groups: u32);
+    starts(ranges: In<u64>, starts: Out<u32>, tile_rows: u32, groups: u32);
     groups_starts: (),
 }
 

@@ -199,8 +199,8 @@ impl<'a, T: Element> In<'a, T> {
 
     /// The array without its first `elements`.
     pub fn skip(self, elements: u64) -> Self {
-        let (memory, start) = self.bytes(elements);
-        Self(View { memory, start, end: self.0.end }, PhantomData)
+        let (_, start) = self.bytes(elements);
+        Self(View { start, ..self.0 }, PhantomData)
     }
 
     /// The 16 bytes from element `index` on, a multiple of 16 bytes.
@@ -229,6 +229,12 @@ pub struct Out<'a, T>(View<'a>, PhantomData<T>);
 impl<'a, T: Element> Out<'a, T> {
     pub(super) fn new(memory: &'a Memory) -> Self {
         Self(View { memory, start: 0, end: memory.len() as u64 }, PhantomData)
+    }
+
+    /// The array without its first `elements`.
+    pub fn skip(self, elements: u64) -> Self {
+        let start = self.0.start.saturating_add(elements.saturating_mul(T::SIZE as u64));
+        Self(View { start, ..self.0 }, PhantomData)
     }
 
     /// Element `index`.

@@ -70,6 +70,12 @@ impl<T: Element> Argument for Out<'_, T> {
 }
 
 impl<T: Element> Out<'_, T> {
+    /// The array without its first `elements`.
+    #[inline(always)]
+    pub fn skip(self, elements: u64) -> Self {
+        Self { start: self.start.wrapping_add(elements as usize), lifetime: PhantomData }
+    }
+
     /// Element `index`.
     #[inline(always)]
     pub fn get(self, index: u64) -> T {
