@@ -157,6 +157,7 @@ pub const GROUPS_FUSED_NARROW: Kernel = Kernel { name: "groups_fused_narrow", ..
 pub const GROUPS_FUSED_WIDE: Kernel = Kernel { name: "groups_fused_wide", ..FUSED };
 
 /// Centroids that a block of the labelling kernels has in shared memory at a time, a multiple of 8.
+#[inline(always)]
 pub const fn group_centroids(k: u32, d: u32) -> u32 {
     // Where columns come in windows, so do sums: only 8 of them are kept.
     if d > GROUP_COLUMNS || k <= 8 {
@@ -169,12 +170,14 @@ pub const fn group_centroids(k: u32, d: u32) -> u32 {
 }
 
 /// Bytes of 64 rows and of centroids in shared memory.
+#[inline(always)]
 const fn group_staged_bytes(k: u32, d: u32) -> u32 {
     let pitch = if d < GROUP_COLUMNS { d.next_multiple_of(4) } else { GROUP_COLUMNS };
     (GROUP_ROWS + group_centroids(k, d)) * pitch * 4
 }
 
 /// Words of a block's sums and counts in shared memory; 0 if they do not fit.
+#[inline(always)]
 pub const fn group_sum_words(k: u32, d: u32, words: u32) -> u32 {
     let needed = k as u64 * (d as u64 * words as u64 + 1);
     let room = (GROUP_SHARED_BYTES - group_staged_bytes(k, d) - 3 * GROUP_ROWS * 4) / 8;

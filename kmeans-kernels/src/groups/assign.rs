@@ -62,7 +62,7 @@ pub fn assign<T: Number>(
     let mut first = tile.first;
     while first < tile.end {
         let found = nearby.label(tile, first);
-        for (a, label) in (0..).zip(found) {
+        for (a, &label) in (0..).zip(&found) {
             let row = first + row(a) as u64;
             if row < tile.end && speaks() {
                 changes += labels.set(row, tile.group * k + label);

@@ -86,7 +86,7 @@ pub fn fused<T: Number, F: InRegisters>(
     let mut first = tile.first;
     while first < tile.end {
         let found = nearby.label(tile, first);
-        for (a, label) in (0..).zip(found) {
+        for (a, &label) in (0..).zip(&found) {
             let place = first + row(a) as u64;
             if speaks() {
                 order.labels.set(row(a), if place < tile.end { label } else { u32::MAX });
@@ -114,11 +114,10 @@ pub fn fused<T: Number, F: InRegisters>(
             }
         };
         add_rows(format, nearby, order, points, first, d, flush);
-        // Rows and their order are read until here.
-        sync_block();
         first += ROWS as u64;
     }
     add_changes(changed, tile, changes);
+    sync_block();
     let mut sum = thread_index();
     while counted && sum < k * d {
         format.merge(sums, (cluster * d as u64 + sum as u64) * words as u64, |word| cells.get(sum * words + word));
@@ -152,7 +151,7 @@ fn add_rows<T: Number, F: InRegisters>(
         across /= 2;
     }
     let shares = THREADS.checked_div(across).unwrap_or(1);
-    let share = ROWS.div_ceil(shares);
+    let share = (ROWS + shares - 1).checked_div(shares).unwrap_or(ROWS);
     let begin = thread_index().checked_div(across).unwrap_or(0) * share;
     let end = if begin + share < ROWS { begin + share } else { ROWS };
     let mut column = thread_index() & (across - 1);

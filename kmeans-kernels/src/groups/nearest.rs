@@ -15,7 +15,7 @@ use crate::device::{
     In, Number, Shared, SharedMemory, WARP, ballot, block_size, lane, multiply_add, shuffle_xor, sync_block,
     thread_index,
 };
-use crate::distance::{between_rows, element, or_zero};
+use crate::distance::{between, element, or_zero};
 
 /// Rows of a thread.
 const OWN: usize = 4;
@@ -81,7 +81,7 @@ impl<'a, T: Number> Nearby<'a, T> {
         self.has_whole_rows() && self.k <= group_centroids(self.k, self.d)
     }
 
-    /// Stages the centroids if all of them stay. A barrier must follow.
+    /// Stages the centroids if all of them stay.
     #[inline(always)]
     pub fn prepare(self) {
         if self.stays() {
@@ -97,49 +97,39 @@ impl<'a, T: Number> Nearby<'a, T> {
     }
 
     /// The labels of this thread's rows, `row(0)` to `row(3)`, of the 64 rows from `first` on, as far as `tile` goes. All
-    /// threads of the block take part; [`prepare`](Self::prepare) was called, and a barrier passed since then and since the
-    /// staged rows were last used.
+    /// threads of the block take part; [`prepare`](Self::prepare) was called.
     #[inline(always)]
     pub fn label(self, tile: Tile, first: u64) -> [u32; OWN] {
         let left = tile.end - first;
         let rows = if left < ROWS as u64 { left as u32 } else { ROWS };
         let points = Matrix { elements: self.points, first, rows, d: self.d };
         let mut least = [Two::NONE; OWN];
-        let mut window = 0;
-        if self.has_whole_rows() {
-            stage(points, 0, ROWS, self.xs, self.pitch);
-            while window < self.k {
-                if !self.stays() {
-                    self.stage_centroids(window, 0);
-                }
-                sync_block();
-                let mut within = 0;
-                while within < group_centroids(self.k, self.d) && window + within < self.k {
-                    let mut sums = [[0.0_f32; TEAM as usize]; OWN];
-                    self.add(within, self.pitch, &mut sums);
-                    offer(&mut least, sums, window + within, self.k);
-                    within += TEAM;
-                }
-                sync_block();
-                window += group_centroids(self.k, self.d);
-            }
-        } else {
-            while window < self.k {
-                let mut sums = [[0.0_f32; TEAM as usize]; OWN];
-                let mut column = 0;
-                while column < self.d {
-                    stage(points, column, ROWS, self.xs, self.pitch);
-                    self.stage_centroids(window, column);
+        let together = group_centroids(self.k, self.d);
+        let mut from = 0;
+        while from < self.k {
+            let mut sums = [[0.0_f32; TEAM as usize]; OWN];
+            let within = from.checked_rem(together).unwrap_or(0);
+            let mut column = 0;
+            while column < self.d {
+                let (rows, centroids) = (!self.has_whole_rows() || from == 0, !self.stays() && within == 0);
+                if rows || centroids {
+                    // What is staged so far has been used.
                     sync_block();
-                    self.add(0, staged_columns(self.d - column), &mut sums);
+                    if rows {
+                        stage(points, column, ROWS, self.xs, self.pitch);
+                    }
+                    if centroids {
+                        self.stage_centroids(from, column);
+                    }
                     sync_block();
-                    column += COLUMNS;
                 }
-                offer(&mut least, sums, window, self.k);
-                window += TEAM;
+                self.add(within, staged_columns(self.d - column), &mut sums);
+                column += COLUMNS;
             }
+            offer(&mut least, sums, from, self.k);
+            from += TEAM;
         }
-        self.conclude(least, tile, first)
+        self.conclude(&least, tile, first)
     }
 
     /// Adds the staged columns, up to `columns`, of the squares of this thread's rows less the eight centroids from `from` on.
@@ -166,27 +156,33 @@ impl<'a, T: Number> Nearby<'a, T> {
 
     /// The labels, by D where the sums do not decide.
     #[inline(always)]
-    fn conclude(self, least: [Two; OWN], tile: Tile, first: u64) -> [u32; OWN] {
+    fn conclude(self, least: &[Two; OWN], tile: Tile, first: u64) -> [u32; OWN] {
         let mut labels = [0; OWN];
+        // A bit for each row that is open, the same in all lanes that share the row.
+        let mut open = 0_u32;
         for (a, (label, two)) in (0..).zip(labels.iter_mut().zip(least)) {
             let two = two.merge_lanes(TEAM);
             *label = two.label;
-            let place = first + row(a) as u64;
-            let open = place < tile.end && !is_certain(two, self.d);
-            // The whole warp, four rows, settles if any of them is open, since all its lanes must meet at the shuffles.
-            if ballot(open) != 0 {
-                let mut nearest = Nearest::NONE;
-                let mut candidate = lane() % TEAM;
-                while open && candidate < self.k {
-                    let (x, c) = (place * self.d as u64, candidate as u64 * self.d as u64);
-                    nearest = nearest.offer(candidate, between_rows(self.points, x, self.centroids, c, self.d));
-                    candidate += TEAM;
-                }
-                nearest = nearest.merge_lanes(TEAM);
-                if open {
-                    *label = nearest.label();
-                }
+            if first + (row(a) as u64) < tile.end && !is_certain(two, self.d) {
+                open |= 1 << a;
             }
+        }
+        // Each eight lanes settle a row of theirs, as long as any in the warp have one.
+        while ballot(open != 0) != 0 {
+            let own = open.trailing_zeros();
+            let x = (first + row(own % OWN as u32) as u64) * self.d as u64;
+            let mut nearest = Nearest::NONE;
+            let mut candidate = lane() % TEAM;
+            while open != 0 && candidate < self.k {
+                let c = candidate as u64 * self.d as u64;
+                nearest = nearest.offer(candidate, between(self.points, x, self.centroids, c, self.d));
+                candidate += TEAM;
+            }
+            nearest = nearest.merge_lanes(TEAM);
+            for (a, label) in (0..).zip(&mut labels) {
+                *label = if a == own { nearest.label() } else { *label };
+            }
+            open &= open.wrapping_sub(1);
         }
         labels
     }

@@ -63,6 +63,29 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("transposed_sums_narrow",        [3, 0,  0, 0, 0, 0]),
     ("transposed_sums_wide",          [3, 0,  0, 0, 0, 0]),
     ("transposed_reduce_changes",     [1, 0, 20, 0, 0, 0]), // two reductions of 32 lanes, 64 bits
+    ("groups_starts",                 [2, 0, 10, 0, 0, 0]), // sums before each thread: 32 lanes of 64 bits, two barriers
+    ("groups_assign",                 [4, 0, 128, 4, 0, 0]), // after loading and after use, of whole rows and of windows; 28 to exchange sums, in both; for each of four rows, 8 lanes of three numbers, and label and D to settle
+    ("groups_exact",                  [2, 0, 22, 0, 0, 0]), // 16 lanes of label and distance; 32 lanes of a sum
+    ("groups_fused_narrow",           [7, 0, 138, 4, 0, 0]), // as groups_assign; before and after sorting, after use
+    ("groups_fused_wide",             [7, 0, 138, 4, 0, 0]),
+    ("groups_update_narrow",          [2, 0,  0, 0, 0, 0]),
+    ("groups_update_wide",            [2, 0,  0, 0, 0, 0]),
+    ("groups_update_limbs",           [2, 0,  0, 0, 0, 0]),
+    ("groups_squares",                [0, 0, 50, 0, 0, 0]), // 32 lanes of 64 bits: four digits, or a limb at a time
+    ("groups_squares_many",           [0, 0, 50, 0, 0, 0]),
+    ("groups_inertia",                [0, 0, 10, 0, 0, 0]), // a limb at a time
+    ("groups_inertia_many",           [0, 0, 10, 0, 0, 0]),
+    ("groups_vacant",                 [2, 0, 10, 0, 0, 0]),
+    ("groups_fill_narrow",            [4, 0, 20, 0, 0, 0]), // the farthest of 32 lanes; told, found, moved, noted
+    ("groups_fill_wide",              [4, 0, 20, 0, 0, 0]),
+    ("groups_fill_limbs",             [4, 0, 20, 0, 0, 0]),
+    ("groups_children",               [2, 0, 10, 0, 0, 0]),
+    ("groups_bases",                  [2, 0, 10, 0, 0, 0]),
+    ("groups_places",                 [3, 0,  0, 0, 0, 0]), // labels known, bins read, bins written
+    ("groups_seed_nearest",           [2, 0, 10, 0, 0, 0]),
+    ("groups_seed_amounts",           [2, 0, 10, 0, 0, 0]),
+    ("groups_seed_draw",              [5, 0, 20, 0, 0, 0]),
+    ("groups_seed_potentials",        [2, 0, 120, 0, 0, 0]),
     ("pixel_assign",                  [2, 0,  0, 0, 0, 0]),
     ("pixel_sums",                    [3, 0,  0, 0, 0, 0]),
 ];
