@@ -1,8 +1,8 @@
 //! A k-means tree: the definition that engines which fit a whole level at once must reproduce bit for bit.
 //!
 //! The root holds all points. A node that is split is clustered by [`reference::lloyd`] into k, from a start and with
-//! draws of its own, and every cluster that has points becomes a child. The rows of a node stay in their original order,
-//! and the rows of siblings follow one another, so that each node is a range of one permutation of the rows.
+//! draws of its own, and every cluster that has points becomes a child. A split brings the rows of each child together, in the order
+//! they had, so that each node is a range of one permutation of the rows, and is split while its rows are ascending.
 //!
 //! Nothing here is fast: node after node, each with a copy of its points.
 

@@ -171,10 +171,10 @@ impl<T: Scalar> Groups<T> for CpuGroups<'_, '_, T> {
                 return Err(Error::Cancelled { iterations: 0 });
             }
             done += now.iter().map(|g| g.places.len()).sum::<usize>();
-            if observe(done, total) != Control::Continue {
+            rest = later;
+            if !rest.is_empty() && observe(done, total) != Control::Continue {
                 return Err(Error::Cancelled { iterations: 0 });
             }
-            rest = later;
         }
         let fits = all_or_earliest(fits)?;
         let (k, d) = (recipe.k, self.points.d());

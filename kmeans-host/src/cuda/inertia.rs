@@ -18,9 +18,9 @@ use crate::Error;
 use crate::points::Facts;
 
 /// Limbs for sums of numbers of `range`.
-struct Limbs {
-    exponent: i32,
-    words: usize,
+pub struct Limbs {
+    pub exponent: i32,
+    pub words: usize,
 }
 
 impl Limbs {
@@ -41,7 +41,8 @@ impl Limbs {
         self
     }
 
-    fn are_few(&self) -> bool {
+    /// Whether the kernels for few limbs do.
+    pub fn are_few(&self) -> bool {
         self.words <= launch::INERTIA_FEW as usize
     }
 }
@@ -52,7 +53,7 @@ pub fn start_range<T: Scalar>(centroids: ArrayView2<'_, T>) -> ExponentRange {
 }
 
 /// The range of the exponents of means of values of `range`, rounded to `T`.
-fn means_range<T: Scalar>(facts: &Facts) -> ExponentRange {
+pub fn means_range<T: Scalar>(facts: &Facts) -> ExponentRange {
     let range = facts.range;
     if range.is_zero() {
         return range;

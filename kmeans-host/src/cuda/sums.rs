@@ -304,6 +304,21 @@ impl Sums {
         }
     }
 
+    /// The unit's exponent, and words per sum.
+    pub fn format(&self) -> (i32, u32) {
+        (self.format.exponent, self.format.words)
+    }
+
+    /// Sums and counts, to read.
+    pub fn read(&self) -> [Arg<'_>; 2] {
+        [read(&self.sums), read(&self.counts)]
+    }
+
+    /// Sums and counts, to write or add to.
+    pub fn write(&mut self) -> [Arg<'_>; 2] {
+        [write(&mut self.sums), write(&mut self.counts)]
+    }
+
     /// Points of positive weight per cluster.
     pub fn members(&self) -> &Array<u64> {
         self.weighted.as_ref().map_or(&self.counts, |weighted| &weighted.members)

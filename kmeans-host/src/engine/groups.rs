@@ -9,7 +9,8 @@ use kmeans_core::tree::Start;
 use crate::Error;
 use crate::progress::Control;
 
-/// Told while groups are fitted: how much is done, and of how much, in units that the engine chooses.
+/// Told while groups are fitted: how much is done, and of how much, in units that the engine chooses. That all is done need
+/// not be told.
 pub type OnGroups<'a> = &'a mut (dyn FnMut(usize, usize) -> Control + Send);
 
 /// A range of places of the current order, and the seed of its draws.

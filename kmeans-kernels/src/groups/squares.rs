@@ -9,8 +9,8 @@ use crate::inertia::{Few, Many, add_warp};
 use crate::together::sum_lanes;
 use crate::update::fixed::{Format, Limbs};
 
-/// Adds Σ x² to each group's limbs, `[groups, words]`, which were zero. `narrow`: a thread's share fits an `i128` in units of
-/// 2^`exponent`, and x² an `f64`.
+/// Adds Σ x² to each group's limbs, `[groups, words]`. `narrow`: 0, or one more than the limb in whose units a thread's share
+/// fits an `i128`.
 #[inline(always)]
 pub fn squares<T: Number, M: ScratchMemory>(
     points: In<T>,
@@ -30,7 +30,8 @@ pub fn squares<T: Number, M: ScratchMemory>(
     let mut index = tile.first * d as u64 + thread_index() as u64;
     let end = tile.end * d as u64;
     if narrow != 0 {
-        let format = FixedPoint { exponent, width: Width::I128 };
+        let base = narrow - 1;
+        let format = FixedPoint { exponent: exponent + 32 * base as i32, width: Width::I128 };
         let mut total = 0_i128;
         while index < end {
             let x = points.get(index).double();
@@ -40,7 +41,7 @@ pub fn squares<T: Number, M: ScratchMemory>(
         for limb in 0..4 {
             let sum = sum_lanes((total >> (32 * limb)) as u32 as u64);
             if lane() == 0 && sum != 0 {
-                limbs.add(limb, sum);
+                limbs.add((base + limb) as u64, sum);
             }
         }
         return;
