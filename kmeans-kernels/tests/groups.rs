@@ -146,10 +146,13 @@ fn limbs_for<T: Scalar>(range: ExponentRange, n: usize) -> (i32, u32) {
         return (0, 3);
     }
     // Means have bits below those of the points, as the type allows.
+    let lowest = range.low;
     let low = range.low - n.ilog2() as i32 - 1 - T::DIGITS;
     let range = ExponentRange { low: low.max(T::MIN_EXPONENT), high: range.high + 1 };
     let products = range.product(range);
-    (products.low, (products.span() as u32 + 70 + n.ilog2()) / 32 + 3)
+    // A whole number of limbs below the squares of the points.
+    let below = (2 * lowest - products.low).next_multiple_of(32);
+    (2 * lowest - below, (products.span() as u32 + 102 + n.ilog2()) / 32 + 3)
 }
 
 /// The steps of a fit, kernel by kernel, as the host launches them.
@@ -168,6 +171,9 @@ fn run<T: Number, F: Format + groups::update::Quotient>(
     let tables = Tables::new(e, groups, n, tile_rows);
     let range = points.iter().fold(ExponentRange::ZERO, |r, v| r.union(ExponentRange::of(v.to_f64())));
     let (limb_exponent, limb_words) = limbs_for::<T>(range, n);
+    // Squares whose spread is small add up in 128 bits, in units of some limb.
+    let base = (2 * range.low - limb_exponent) / 32;
+    let narrow = if !range.is_zero() && 2 * range.span() < 100 { base as u32 + 1 } else { 0 };
     let device = Device {
         points: e.buffer("points", points),
         centroids: e.buffer("centroids", starts),
@@ -186,7 +192,7 @@ fn run<T: Number, F: Format + groups::update::Quotient>(
     let moved_again = e.buffer("moved_again", &vec![0_u64; count]);
     let moved = e.buffer("moved", &vec![0.0_f64; count * k]);
     let squares = e.buffer("squares", &vec![0_u64; count * limb_words as usize]);
-    let limbs = e.uninitialised("limbs", count * limb_words as usize);
+    let limbs = e.buffer("limbs", &vec![0_u64; count * limb_words as usize]);
     let (vacant, iterations) = (e.buffer("vacant", &vec![0_u32; count]), e.buffer("iterations", &vec![0_u32; count]));
     let (inertias, movements) =
         (e.buffer("inertias", &vec![0.0_f64; count]), e.buffer("movements", &vec![0.0_f64; count]));
@@ -218,7 +224,7 @@ fn run<T: Number, F: Format + groups::update::Quotient>(
             limbs,
             limb_exponent,
             words,
-            0,
+            narrow,
             tile_rows,
             d as u32,
         );
@@ -239,6 +245,7 @@ fn run<T: Number, F: Format + groups::update::Quotient>(
         );
     };
     let inertia = |most| {
+        squares.to_vec().into_iter().enumerate().for_each(|(i, limb)| limbs.set(i as u64, limb));
         let geometry = contract::groups_parts(&contract::GROUPS_INERTIA_MANY, count as u32, parts);
         launch(e, &contract::GROUPS_INERTIA_MANY, geometry, || {
             let (sums, counts, c) = (device.sums.input(), device.counts.input(), device.centroids.input());

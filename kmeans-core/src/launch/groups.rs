@@ -218,21 +218,18 @@ pub const fn groups_tiles(kernel: &Kernel, tiles: u64) -> Geometry {
 
 // The other steps of a round.
 
-/// Zeros where a round adds, and the squares where it adds to limbs. Launch: [`groups_parts`].
+/// Zeros where a round adds. Launch: [`groups_parts`].
 pub const GROUPS_BEGIN: Kernel = kernel(
     "groups_begin",
     &[],
     256,
     &[
         STATES,
-        input("squares", Type::U64, "[groups, limb_words]"),
         CHANGED_OUT,
         MOVED_AGAIN,
         output("sums", Type::U64, "[groups, sum_words]"),
         COUNTS_OUT,
-        output("limbs", Type::U64, "[groups, limb_words]"),
         value("sum_words", Type::U64),
-        value("limb_words", Type::U32),
         MOST,
         PARTS,
         K,

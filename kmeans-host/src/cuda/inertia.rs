@@ -24,7 +24,7 @@ pub struct Limbs {
 }
 
 impl Limbs {
-    fn for_sums(range: ExponentRange, terms: u64) -> Self {
+    pub fn for_sums(range: ExponentRange, terms: u64) -> Self {
         if range.is_zero() {
             return Self { exponent: 0, words: 3 };
         }
@@ -35,10 +35,16 @@ impl Limbs {
     }
 
     /// Makes room for numbers below 2^`high`.
-    fn reach(mut self, high: i32) -> Self {
+    pub fn reach(mut self, high: i32) -> Self {
         let words = (high - self.exponent).max(0) as usize / 32 + 2;
         self.words = self.words.max(words);
         self
+    }
+
+    /// The same with a unit that is a whole number of limbs below 2^`exponent`, which is not below the unit.
+    pub fn below(self, exponent: i32) -> Self {
+        let apart = exponent - self.exponent;
+        Self { exponent: exponent - (apart + 31).div_euclid(32) * 32, words: self.words + 1 }
     }
 
     /// Whether the kernels for few limbs do.

@@ -171,7 +171,7 @@ impl<'a, T: Number> CudaJob<'a, T> {
 }
 
 /// Rows in blocks through pinned memory, in parallel.
-fn copy_points<T: Number>(stream: &Stream, points: &Points<'_, T>, array: &mut Array<T>) -> Result<(), Error> {
+pub fn copy_points<T: Number>(stream: &Stream, points: &Points<'_, T>, array: &mut Array<T>) -> Result<(), Error> {
     const TOGETHER: usize = 1 << 16;
     let view = points.view();
     let (len, d) = (view.len(), points.d());

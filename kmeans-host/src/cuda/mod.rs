@@ -1,12 +1,14 @@
 //! The CUDA engine: the kernels of kmeans-kernels, from the first copy to the last label on the GPU.
 //!
 //! [`driver`] launches and allocates, what [`arguments`] has checked; everything else is safe code over it. A [`job`] has the points; [`lloyd`] runs the
-//! rounds over [`assigner`] (and on Hopper [`stream`]), [`sums`], [`inertia`] and [`empty`]; [`seeding`] picks rows.
+//! rounds over [`assigner`] (and on Hopper [`stream`]), [`sums`], [`inertia`] and [`empty`]; [`seeding`] picks rows. [`groups`] does all of it for
+//! many groups of rows at once.
 
 mod arguments;
 mod assigner;
 pub(crate) mod driver;
 mod empty;
+mod groups;
 mod inertia;
 mod job;
 mod lloyd;
@@ -21,6 +23,7 @@ use std::sync::Arc;
 use kmeans_core::Scalar;
 
 use self::driver::{Gpu, Stored};
+use self::groups::CudaGroups;
 use self::job::CudaJob;
 use crate::Error;
 use crate::device::DeviceInfo;
@@ -62,9 +65,8 @@ impl<T: Number> Engine<T> for CudaEngine {
         Ok(Box::new(CudaJob::load(self.gpu.stream()?, points, task)?))
     }
 
-    fn load_groups<'a>(&self, _: &'a Points<'_, T>, _: usize) -> Result<Box<dyn Groups<T> + 'a>, Error> {
-        let reason = "trees are not fitted on GPUs yet".into();
-        Err(Error::NoDevice { index: self.gpu.index, reason })
+    fn load_groups<'a>(&self, points: &'a Points<'_, T>, _: usize) -> Result<Box<dyn Groups<T> + 'a>, Error> {
+        Ok(Box::new(CudaGroups::load(self.gpu.stream()?, points)?))
     }
 }
 

@@ -277,8 +277,13 @@ impl Sums {
         data.launch(kernel, launch::sum_sorted(n, d), &arguments)
     }
 
-    /// The means; a cluster without weight keeps its centroid.
-    pub fn divide<T: Number>(&self, data: &Data<'_, T>, old: &Array<T>, centroids: &mut Array<T>) -> Result<(), Error> {
+    /// The means, rounded to `C`; a cluster without weight keeps its centroid.
+    pub fn divide<T: Number, C: Number>(
+        &self,
+        data: &Data<'_, T>,
+        old: &Array<C>,
+        centroids: &mut Array<C>,
+    ) -> Result<(), Error> {
         let d = Arg::U32(data.d());
         let (exponent, words) = (Arg::I32(self.format.exponent), Arg::U32(self.format.words));
         let (sums, counts, old, centroids) = (read(&self.sums), read(&self.counts), read(old), write(centroids));
@@ -287,11 +292,11 @@ impl Sums {
             let totals = read(&weighted.totals);
             let arguments = [sums, totals, old, centroids, exponent, words, total_exponent, total_words, d];
             let kernel = &launch::SCALE_DIVIDE_WEIGHTED;
-            return data.launch(kernel, kernel.blocks(self.k as u64, 0), &arguments);
+            return data.stream.launch(kernel, C::NAME, kernel.blocks(self.k as u64, 0), &arguments);
         }
         let integers = |kernel: &Kernel| {
             let arguments = [sums, counts, old, centroids, exponent, d];
-            data.launch(kernel, kernel.blocks(self.k as u64, 0), &arguments)
+            data.stream.launch(kernel, C::NAME, kernel.blocks(self.k as u64, 0), &arguments)
         };
         match self.format.words {
             1 => integers(&launch::SCALE_DIVIDE_NARROW),
@@ -299,7 +304,7 @@ impl Sums {
             _ => {
                 let arguments = [sums, counts, old, centroids, exponent, words, d];
                 let kernel = &launch::SCALE_DIVIDE_LIMBS;
-                data.launch(kernel, kernel.blocks(self.k as u64, 0), &arguments)
+                data.stream.launch(kernel, C::NAME, kernel.blocks(self.k as u64, 0), &arguments)
             }
         }
     }

@@ -2,19 +2,15 @@
 
 use crate::device::{self, In, Out, block_index, block_size, thread_index};
 
-/// For groups of a state up to `most`: zeros in `changed` and `moved_again`, in `sums` (`sum_words` of a group) and `counts`,
-/// and the squares of the points in `limbs` (`limb_words` of a group). `parts` blocks per group.
+/// For groups of a state up to `most`: zeros in `changed` and `moved_again`, and where `sum_words`, those of a group's sums, are not 0, in `sums` and `counts`. `parts` blocks per group.
 #[inline(always)]
 pub fn begin(
     states: In<u32>,
-    squares: In<u64>,
     changed: Out<u64>,
     moved_again: Out<u64>,
     sums: Out<u64>,
     counts: Out<u64>,
-    limbs: Out<u64>,
     sum_words: u64,
-    limb_words: u32,
     most: u32,
     parts: u32,
     k: u32,
@@ -42,15 +38,10 @@ pub fn begin(
         clear(sums, sum_words);
         clear(counts, k as u64);
     }
-    let mut limb = first;
-    while limb < limb_words as u64 {
-        limbs.set(group * limb_words as u64 + limb, squares.get(group * limb_words as u64 + limb));
-        limb += step;
-    }
 }
 
 device::entries! {
-    begin(states: In<u32>, squares: In<u64>, changed: Out<u64>, moved_again: Out<u64>, sums: Out<u64>, counts: Out<u64>,
-        limbs: Out<u64>, sum_words: u64, limb_words: u32, most: u32, parts: u32, k: u32);
+    begin(states: In<u32>, changed: Out<u64>, moved_again: Out<u64>, sums: Out<u64>, counts: Out<u64>, sum_words: u64,
+        most: u32, parts: u32, k: u32);
     groups_begin: (),
 }

@@ -24,7 +24,7 @@ const TEAM: u32 = 8;
 /// Columns of a piece.
 const PIECE: u32 = 4;
 /// Loads of 16 bytes that a thread has under way.
-const AHEAD: usize = 4;
+const AHEAD: usize = 8;
 
 /// A row-major matrix of which some rows are staged; rows asked for beyond the last one repeat it.
 #[derive(Clone, Copy)]

@@ -64,10 +64,10 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("transposed_sums_wide",          [3, 0,  0, 0, 0, 0]),
     ("transposed_reduce_changes",     [1, 0, 20, 0, 0, 0]), // two reductions of 32 lanes, 64 bits
     ("groups_starts",                 [2, 0, 10, 0, 0, 0]), // sums before each thread: 32 lanes of 64 bits, two barriers
-    ("groups_assign",                 [4, 0, 128, 4, 0, 0]), // after loading and after use, of whole rows and of windows; 28 to exchange sums, in both; for each of four rows, 8 lanes of three numbers, and label and D to settle
+    ("groups_assign",                 [2, 0, 83, 1, 0, 0]), // after use, after loading; four rows: 7 to exchange sums, 8 lanes of three numbers; to settle, label and D; 32 lanes of a sum
     ("groups_exact",                  [2, 0, 22, 0, 0, 0]), // 16 lanes of label and distance; 32 lanes of a sum
-    ("groups_fused_narrow",           [7, 0, 138, 4, 0, 0]), // as groups_assign; before and after sorting, after use
-    ("groups_fused_wide",             [7, 0, 138, 4, 0, 0]),
+    ("groups_fused_narrow",           [5, 0, 83, 1, 0, 0]), // as groups_assign; before and after sorting, in the end
+    ("groups_fused_wide",             [5, 0, 83, 1, 0, 0]),
     ("groups_update_narrow",          [2, 0,  0, 0, 0, 0]),
     ("groups_update_wide",            [2, 0,  0, 0, 0, 0]),
     ("groups_update_limbs",           [2, 0,  0, 0, 0, 0]),

@@ -63,34 +63,26 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
         self.table.groups as usize * self.k as usize
     }
 
-    /// Zeros and squares where a round adds, in groups of a state up to `most`. `limbs`: squares, those that are added to, and
-    /// words of a group.
-    pub fn begin(&mut self, most: u32, limbs: Option<(&Array<u64>, &mut Array<u64>, u32)>) -> Result<(), Error> {
+    /// Labels for the centroids of groups of a state up to `most`, and sums and counts of all.
+    pub fn label(&mut self, most: u32) -> Result<(), Error> {
+        self.begin(most)?;
+        self.find(most)
+    }
+
+    /// Zeros where a round adds, in groups of a state up to `most`.
+    fn begin(&mut self, most: u32) -> Result<(), Error> {
         let (data, k, d) = (self.data, self.k, self.data.d());
         let words = self.sums.format().1;
         let sum_words = if fuses::<T>(&self.sums, k, d) { k as u64 * d as u64 * words as u64 } else { 0 };
         let parts = launch::group_parts(k, d, words);
-        let mut none = if limbs.is_none() { Some(data.stream.array::<u64>(1)?) } else { None };
-        let ([sums, counts], states) = (self.sums.write(), read(&self.states));
-        let unused;
-        let (squares, limbs, limb_words) = match (limbs, &mut none) {
-            (Some((squares, limbs, words)), _) => (read(squares), write(limbs), words),
-            (None, Some(none)) => {
-                unused = data.stream.array::<u64>(1)?;
-                (read(&unused), write(none), 0)
-            }
-            (None, None) => unreachable!("made above"),
-        };
+        let [sums, counts] = self.sums.write();
         let arguments = [
-            states,
-            squares,
+            read(&self.states),
             write(&mut self.changed),
             write(&mut self.moved_again),
             sums,
             counts,
-            limbs,
             Arg::U64(sum_words),
-            Arg::U32(limb_words),
             Arg::U32(most),
             Arg::U32(parts),
             Arg::U32(k),
@@ -99,9 +91,7 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
         data.launch(kernel, launch::groups_parts(kernel, self.table.groups, parts), &arguments)
     }
 
-    /// Labels for the centroids of groups of a state up to `most`, and sums and counts of all; [`begin`](Self::begin) was
-    /// called.
-    pub fn label(&mut self, most: u32) -> Result<(), Error> {
+    fn find(&mut self, most: u32) -> Result<(), Error> {
         let (data, k, d) = (self.data, self.k, self.data.d());
         let (exponent, words) = self.sums.format();
         let fuses = fuses::<T>(&self.sums, k, d);
@@ -164,7 +154,13 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
     /// Random labels of every group, by its seed.
     pub fn label_randomly(&mut self, seeds: &Array<u64>, restart: u32) -> Result<(), Error> {
         let mut arguments = self.table.arguments().to_vec();
-        arguments.extend([read(seeds), write(&mut self.labels), Arg::U32(restart), self.table.rows(), Arg::U32(self.k)]);
+        arguments.extend([
+            read(seeds),
+            write(&mut self.labels),
+            Arg::U32(restart),
+            self.table.rows(),
+            Arg::U32(self.k),
+        ]);
         let kernel = &launch::GROUPS_RANDOM_LABELS;
         self.data.launch(kernel, launch::groups_tiles(kernel, self.table.tiles), &arguments)?;
         self.sums.add_up(self.data, &self.labels)
