@@ -151,7 +151,7 @@ fn limbs_for<T: Scalar>(range: ExponentRange, n: usize) -> (i32, u32) {
     let range = ExponentRange { low: low.max(T::MIN_EXPONENT), high: range.high + 1 };
     let products = range.product(range);
     // A whole number of limbs below the squares of the points.
-    let below = (2 * lowest - products.low).next_multiple_of(32);
+    let below = (2 * lowest - products.low + 31) / 32 * 32;
     (2 * lowest - below, (products.span() as u32 + 102 + n.ilog2()) / 32 + 3)
 }
 
@@ -239,8 +239,7 @@ fn run<T: Number, F: Format + groups::update::Quotient>(
             || {
                 let (changed, again) = (device.changed.output(), moved_again.output());
                 let (sums, counts) = (device.sums.output(), device.counts.output());
-                let (s, q, l) = (device.states.input(), squares.input(), limbs.output());
-                begin::begin(s, q, changed, again, sums, counts, l, sum_words, limb_words, most, parts, k as u32);
+                begin::begin(device.states.input(), changed, again, sums, counts, sum_words, most, parts, k as u32);
             },
         );
     };
