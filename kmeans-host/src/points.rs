@@ -99,6 +99,12 @@ impl<'a, T: Scalar> Points<'a, T> {
         Ok(points)
     }
 
+    /// Points of which everything is known.
+    pub fn of(view: ArrayView2<'a, T>, facts: Facts) -> Self {
+        debug_assert_eq!(view.dim(), (facts.n, facts.d));
+        Self { view, facts }
+    }
+
     pub fn n(&self) -> usize {
         self.view.nrows()
     }

@@ -128,6 +128,26 @@ const ASSIGN: Kernel = kernel(
 pub const GROUPS_ASSIGN: Kernel = Kernel { name: "groups_assign", ..ASSIGN };
 /// The same by D alone. Launch: [`groups_exact`].
 pub const GROUPS_EXACT: Kernel = Kernel { name: "groups_exact", types: &["f64"], block: 256, ..ASSIGN };
+/// Labels found by [`GROUPS_STREAM_128`](super::GROUPS_STREAM_128) and its like as those of all groups, with what [`GROUPS_ASSIGN`]
+/// leaves beside them. Launch: [`groups_tiles`].
+pub const GROUPS_ADOPT: Kernel = kernel(
+    "groups_adopt",
+    &[],
+    256,
+    &[
+        input("found", Type::U32, "[n]"),
+        RANGES,
+        STARTS,
+        OWNERS,
+        STATES,
+        LABELS_OUT,
+        BEFORE_OUT,
+        CHANGED_OUT,
+        TILE_ROWS,
+        MOST,
+        K,
+    ],
+);
 const FUSED: Kernel = kernel(
     "",
     SINGLE_TYPES,

@@ -63,6 +63,10 @@ impl<T: Scalar> Engine<T> for CpuEngine {
         format!("cpu ({vectors}, {threads} thread{})", if threads == 1 { "" } else { "s" })
     }
 
+    fn fits_side_by_side(&self) -> bool {
+        true
+    }
+
     fn load<'a>(&self, points: &'a Points<'_, T>, _: Task) -> Result<Box<dyn Job<T> + 'a>, Error> {
         Ok(Box::new(CpuJob::new(self.arch, points)))
     }

@@ -23,11 +23,11 @@ use std::sync::Arc;
 use kmeans_core::Scalar;
 
 use self::driver::{Gpu, Stored};
-use self::groups::CudaGroups;
+use self::groups::{CudaBatch, CudaGroups};
 use self::job::CudaJob;
 use crate::Error;
 use crate::device::DeviceInfo;
-use crate::engine::{Engine, Groups, Job, Task};
+use crate::engine::{Batch, Engine, Groups, Job, Task};
 use crate::points::Points;
 
 pub(crate) use self::driver::count;
@@ -63,6 +63,19 @@ impl<T: Number> Engine<T> for CudaEngine {
 
     fn load<'a>(&self, points: &'a Points<'_, T>, task: Task) -> Result<Box<dyn Job<T> + 'a>, Error> {
         Ok(Box::new(CudaJob::load(self.gpu.stream()?, points, task)?))
+    }
+
+    fn load_batch<'a>(
+        &self,
+        points: &'a Points<'_, T>,
+        problems: usize,
+        k: usize,
+    ) -> Result<Option<Box<dyn Batch<T> + 'a>>, Error> {
+        // Numbers of clusters, and one more, are labels.
+        if problems.saturating_mul(k) >= u32::MAX as usize {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(CudaBatch::load(self.gpu.stream()?, points, problems, k)?)))
     }
 
     fn load_groups<'a>(&self, points: &'a Points<'_, T>, _: usize) -> Result<Box<dyn Groups<T> + 'a>, Error> {

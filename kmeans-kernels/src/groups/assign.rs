@@ -4,7 +4,7 @@ use kmeans_core::launch::GROUP_ROWS;
 
 use super::nearest::{Nearby, row, speaks};
 use super::{Table, Tile};
-use crate::device::{self, In, Number, Out, SharedMemory, lane};
+use crate::device::{self, In, Number, Out, SharedMemory, block_size, lane, thread_index};
 use crate::together::sum_lanes;
 
 /// Writes the labels of a group's rows, and remembers what they were.
@@ -71,6 +71,40 @@ pub fn assign<T: Number>(
         first += GROUP_ROWS as u64;
     }
     add_changes(changed, tile, changes);
+}
+
+/// Labels that were found among a group's own centroids, counted from its first, in `found`: writes them as numbers of
+/// clusters, remembers those before, and counts the changes of groups of a state up to `most`. A block per tile.
+#[inline(always)]
+pub fn adopt(
+    found: In<u32>,
+    ranges: In<u64>,
+    starts: In<u32>,
+    owners: In<u32>,
+    states: In<u32>,
+    labels: Out<u32>,
+    before: Out<u32>,
+    changed: Out<u64>,
+    tile_rows: u32,
+    most: u32,
+    k: u32,
+) {
+    let table = Table { ranges, starts, owners, tile_rows };
+    let Some(tile) = table.tile_of_running(states, most) else { return };
+    let labels = Labels { labels, before };
+    let mut changes = 0;
+    let mut row = tile.first + thread_index() as u64;
+    while row < tile.end {
+        changes += labels.set(row, tile.group * k + found.get(row));
+        row += block_size() as u64;
+    }
+    add_changes(changed, tile, changes);
+}
+
+device::entries! {
+    adopt(found: In<u32>, ranges: In<u64>, starts: In<u32>, owners: In<u32>, states: In<u32>, labels: Out<u32>,
+        before: Out<u32>, changed: Out<u64>, tile_rows: u32, most: u32, k: u32);
+    groups_adopt: (),
 }
 
 device::entries! {

@@ -69,11 +69,17 @@ impl Table<'_> {
     /// The rows of this block, if it has any.
     #[inline(always)]
     pub fn tile(self) -> Option<Tile> {
-        let group = self.owners.get(block_index() as u64);
+        self.tile_number(block_index())
+    }
+
+    /// The rows of a tile, if it has any.
+    #[inline(always)]
+    pub fn tile_number(self, index: u32) -> Option<Tile> {
+        let group = self.owners.get(index as u64);
         if group == NO_GROUP {
             return None;
         }
-        let place = block_index() - self.starts.get(group as u64);
+        let place = index - self.starts.get(group as u64);
         let first = self.ranges.get(2 * group as u64) + place as u64 * self.tile_rows as u64;
         let end = self.ranges.get(2 * group as u64 + 1);
         Some(Tile { group, first, end: end.min(first + self.tile_rows as u64) })

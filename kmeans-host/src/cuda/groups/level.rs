@@ -5,9 +5,11 @@ use kmeans_core::launch;
 use super::super::Number;
 use super::super::driver::{Arg, Array, read, write};
 use super::super::job::Data;
+use super::super::stream::{Streaming, can_stream_groups};
 use super::super::sums::Sums;
 use super::table::Table;
 use crate::Error;
+use crate::points::Facts;
 
 /// What a level has on the device: groups, each with k clusters, numbered through.
 pub struct Level<'a, 'p, T> {
@@ -28,6 +30,27 @@ pub struct Level<'a, 'p, T> {
     pub moved_again: Array<u64>,
     /// Whether each group goes on: `kmeans_core::launch::RUNNING` and its like.
     pub states: Array<u32>,
+    /// Where there are many centroids, Hopper's tensor cores.
+    streams: Option<Streams<T>>,
+}
+
+/// What Hopper's streaming kernels take of the points, once they are used, and the labels that they find.
+struct Streams<T> {
+    streaming: Streaming<T>,
+    table: Table,
+    found: Array<u32>,
+}
+
+/// Fewer clusters per group are not worth laying centroids out in tiles of 128: a guess, yet to be measured.
+const STREAM_FROM: u32 = 32;
+
+/// Whether labels of groups of these points are found by Hopper's streaming kernels.
+pub fn streams<T: Number>(tier: &str, facts: &Facts, sum_words: u32, k: usize) -> bool {
+    let (clusters, d) = (k as u32, facts.d as u32);
+    tier == "hopper"
+        && clusters >= STREAM_FROM
+        && !launch::groups_fuse(clusters, d, sum_words)
+        && can_stream_groups::<T>(facts, k)
 }
 
 /// Whether labels and sums are found in one pass.
@@ -54,6 +77,7 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
             changed: stream.zeros(groups)?,
             moved_again: stream.zeros(groups)?,
             states: stream.zeros(groups)?,
+            streams: None,
             table,
         })
     }
@@ -108,6 +132,11 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
             let kernel = if words == 1 { &launch::GROUPS_FUSED_NARROW } else { &launch::GROUPS_FUSED_WIDE };
             return data.launch(kernel, launch::groups_fused(tiles, k, d, words), &arguments);
         }
+        if streams::<T>(data.stream.gpu().tier.name, data.facts, words, k as usize) {
+            drop(arguments);
+            self.stream(most)?;
+            return self.sums.add_up(data, &self.labels);
+        }
         arguments.extend(sizes);
         let (kernel, geometry) = if launch::SINGLE_TYPES.contains(&T::STORED) {
             (&launch::GROUPS_ASSIGN, launch::groups_assign(tiles, k, d))
@@ -116,6 +145,28 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
         };
         data.launch(kernel, geometry, &arguments)?;
         self.sums.add_up(data, &self.labels)
+    }
+
+    /// Labels by Hopper's tensor cores.
+    fn stream(&mut self, most: u32) -> Result<(), Error> {
+        let (data, k) = (self.data, self.k);
+        let streams = match &mut self.streams {
+            Some(streams) => streams,
+            none => {
+                let mut streaming = Streaming::new(data)?;
+                streaming.close_all(data)?;
+                let table = self.table.cut(data, data.n(), launch::STREAM_ROWS)?;
+                none.insert(Streams { streaming, table, found: data.stream.array(data.facts.n)? })
+            }
+        };
+        let Streams { streaming, table, found } = streams;
+        streaming.assign_groups(data, &self.centroids, table, k as usize, found)?;
+        let mut arguments = vec![read(found)];
+        arguments.extend(self.table.arguments());
+        arguments.extend([read(&self.states), write(&mut self.labels), write(&mut self.before)]);
+        arguments.extend([write(&mut self.changed), self.table.rows(), Arg::U32(most), Arg::U32(k)]);
+        let kernel = &launch::GROUPS_ADOPT;
+        data.launch(kernel, launch::groups_tiles(kernel, self.table.tiles), &arguments)
     }
 
     /// New centroids of the groups that run, and how far each cluster's `moved`.

@@ -1,9 +1,10 @@
-//! Many groups of rows at once: the levels of a k-means tree ([`Groups`]).
+//! Many groups of rows at once: the levels of a k-means tree ([`Groups`]), the problems of a [`batch`].
 //!
 //! A [`level`] has the groups' clusters, numbered through, and a [`table`] of their rows; [`seeding`] starts it, [`rounds`] runs
 //! it, [`inertia`] says how good it is, [`order`] brings rows together by label. The host learns how many groups go on, every
 //! few rounds, and at the end what it has to return.
 
+mod batch;
 mod inertia;
 mod level;
 mod order;
@@ -15,13 +16,15 @@ use kmeans_core::fixed::ExponentRange;
 use kmeans_core::launch::RUNNING;
 use kmeans_core::settings::Stop;
 
+pub use self::batch::CudaBatch;
 use self::inertia::Inertias;
 use self::level::Level;
 use self::order::{Order, Places};
-use self::table::Table;
+pub use self::table::Table;
 use super::Number;
 use super::driver::{Array, Stream};
 use super::job::{Data, Known, Place, copy_points};
+use super::stream::{can_stream_groups, groups_bytes};
 use super::sums::Sums;
 use crate::Error;
 use crate::engine::{Group, Groups, OnGroups, Recipe, Splits};
@@ -66,7 +69,12 @@ fn level_bytes<T: Number>(facts: &Facts, groups: u64, k: u64) -> u64 {
     let own = clusters * (2 * d * size + 48) + groups * (128 + 16 * kmeans_core::seeding::trials(k as usize) as u64);
     let tables = Table::bytes(n, groups) + Table::bytes(n, clusters);
     let inertias = Inertias::bytes::<T>(facts, clusters) + Inertias::bytes::<f64>(facts, groups);
-    rows + own + tables + inertias + Sums::bytes::<T>(facts, clusters as usize) + Places::bytes(n, groups, k)
+    let streams = if can_stream_groups::<T>(facts, k as usize) {
+        4 * n + Table::bytes(n, groups) + groups_bytes::<T>(facts, groups as usize, k as usize)
+    } else {
+        0
+    };
+    streams + rows + own + tables + inertias + Sums::bytes::<T>(facts, clusters as usize) + Places::bytes(n, groups, k)
 }
 
 /// Where groups begin and end, on the device.
@@ -138,6 +146,7 @@ impl<T: Number> Groups<T> for CudaGroups<'_, T> {
         let mut level = Level::new(data, table_of(data, groups)?, k as u32)?;
         seeding::start(&mut level, groups, recipe.start, 0, &mut || go_on(observe(0, total)))?;
         let rounds = rounds::run(&mut level, settings, &limits, None, &mut |round| go_on(observe(round + 1, total)))?;
+        rounds.check()?;
         rounds::finish(&mut level)?;
         let places = Places::new(&level)?;
         let (clusters, d) = (level.clusters(), data.facts.d);

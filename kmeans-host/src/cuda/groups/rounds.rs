@@ -20,9 +20,24 @@ pub struct Rounds {
     pub states: Vec<u32>,
     /// One entry per round and group, `[rounds][groups]`, if it was asked for. Those of groups that were done are of no use.
     pub history: Vec<Vec<Iteration>>,
+    /// The empty cluster of each group that failed.
+    pub vacant: Vec<u32>,
 }
 
 impl Rounds {
+    /// An error if a cluster is empty: of the earliest round, in the first group where that happened.
+    pub fn check(&self) -> Result<(), Error> {
+        let failed = (0..self.states.len()).filter(|&group| self.states[group] == FAILED);
+        // The first of equals.
+        match failed.min_by_key(|&group| self.iterations[group]) {
+            None => Ok(()),
+            Some(group) => Err(Error::EmptyCluster {
+                cluster: self.vacant[group] as usize,
+                iteration: self.iterations[group] as usize,
+            }),
+        }
+    }
+
     /// Whether a stop rule ended the rounds of a group.
     pub fn converged(&self, group: usize) -> bool {
         self.states[group] != RUNNING
@@ -62,7 +77,7 @@ pub fn run<T: Number>(
         moved: stream.array(level.clusters())?,
         limits: stream.upload(limits)?,
         iterations: stream.zeros(groups)?,
-        vacant: stream.array(groups)?,
+        vacant: stream.zeros(groups)?,
         inertias: stream.zeros(AHEAD * groups)?,
         movements: stream.zeros(AHEAD * groups)?,
         changes: stream.zeros(AHEAD * groups)?,
@@ -80,9 +95,6 @@ pub fn run<T: Number>(
         }
         round += queued;
         let running = stream.download(&records.running, queued)?;
-        if settings.empty == EmptyCluster::Error {
-            records.check(level)?;
-        }
         if inertias.is_some() {
             history.extend(records.history(level, queued)?);
         }
@@ -95,6 +107,7 @@ pub fn run<T: Number>(
         iterations: stream.download(&records.iterations, groups)?,
         states: stream.download(&level.states, groups)?,
         history,
+        vacant: stream.download(&records.vacant, groups)?,
     })
 }
 
@@ -197,19 +210,6 @@ impl Records {
         ];
         let kernel = &launch::GROUPS_DECIDE;
         level.data.launch(kernel, kernel.thread_each(groups as u64), &arguments)
-    }
-
-    /// An error if a cluster is empty: of the earliest round, in the first group where that happened.
-    fn check<T: Number>(&self, level: &Level<'_, '_, T>) -> Result<(), Error> {
-        let (stream, groups) = (&level.data.stream, level.table.groups as usize);
-        let states = stream.download(&level.states, groups)?;
-        if !states.contains(&FAILED) {
-            return Ok(());
-        }
-        let (iterations, vacant) = (stream.download(&self.iterations, groups)?, stream.download(&self.vacant, groups)?);
-        let failed = (0..groups).filter(|&group| states[group] == FAILED).min_by_key(|&group| iterations[group]);
-        let group = failed.expect("there is one");
-        Err(Error::EmptyCluster { cluster: vacant[group] as usize, iteration: iterations[group] as usize })
     }
 
     /// The records of the rounds that were queued.

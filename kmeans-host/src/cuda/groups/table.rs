@@ -28,8 +28,24 @@ impl Table {
 
     /// For `groups` groups of at most `n` rows together.
     pub fn new<T: Number>(data: &Data<'_, T>, ranges: Array<u64>, groups: u32, n: u64) -> Result<Self, Error> {
+        Self::with_rows(data, ranges, groups, n, launch::group_tile_rows(n))
+    }
+
+    /// The same groups in tiles of `tile_rows` rows.
+    pub fn cut<T: Number>(&self, data: &Data<'_, T>, n: u64, tile_rows: u32) -> Result<Self, Error> {
+        let mut ranges = data.stream.array(self.ranges.len())?;
+        data.stream.copy(&self.ranges, &mut ranges, self.ranges.len())?;
+        Self::with_rows(data, ranges, self.groups, n, tile_rows)
+    }
+
+    fn with_rows<T: Number>(
+        data: &Data<'_, T>,
+        ranges: Array<u64>,
+        groups: u32,
+        n: u64,
+        tile_rows: u32,
+    ) -> Result<Self, Error> {
         let stream = &data.stream;
-        let tile_rows = launch::group_tile_rows(n);
         let tiles = launch::group_tiles(n, groups, tile_rows);
         let (mut starts, mut owners) = (stream.array(groups as usize + 1)?, stream.array(tiles as usize)?);
         let arguments = [read(&ranges), write(&mut starts), Arg::U32(tile_rows), Arg::U32(groups)];
