@@ -75,7 +75,11 @@ impl<T: Number> Engine<T> for CudaEngine {
         if problems.saturating_mul(k) >= u32::MAX as usize {
             return Ok(None);
         }
-        Ok(Some(Box::new(CudaBatch::load(self.gpu.stream()?, points, problems, k)?)))
+        let stream = self.gpu.stream()?;
+        if !CudaBatch::<T>::pays(&stream, points.facts(), problems, k) {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(CudaBatch::load(stream, points, problems, k)?)))
     }
 
     fn load_groups<'a>(&self, points: &'a Points<'_, T>, _: usize) -> Result<Box<dyn Groups<T> + 'a>, Error> {

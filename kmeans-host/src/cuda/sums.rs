@@ -144,6 +144,11 @@ impl Sums {
         8 * k as u64 * (words + weights) + order
     }
 
+    /// Words of a sum of such points, each weighing 1.
+    pub fn words(facts: &Facts) -> u32 {
+        Format::of_points(facts, false).words
+    }
+
     /// For k clusters, with the points' weights if they have some.
     pub fn new<T: Number>(data: &Data<'_, T>, k: usize) -> Result<Self, Error> {
         let mut sums = Self::with_format(data, k, Format::of_points(data.facts, data.facts.weights.is_some()))?;

@@ -35,6 +35,12 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("assign_stream_long",            [1, 3, 57, 3, 0, 16]), // slices begun in four places; rows concluded in three, from 4 lanes
     ("assign_stream_long_rounded",    [1, 3, 57, 3, 0, 16]),
     ("assign_settle",                 [6, 0, 48, 0, 0, 0]), // two places for blocks, two for warps, one for lanes that share a row
+    ("groups_stream_64",              [1, 3,  2, 3, 0, 10]), // as assign_stream_64
+    ("groups_stream_128",             [1, 3,  2, 3, 0, 18]),
+    ("groups_stream_64_rounded",      [1, 3,  2, 3, 0, 10]),
+    ("groups_stream_128_rounded",     [1, 3,  2, 3, 0, 18]),
+    ("groups_settle",                 [6, 0, 48, 0, 0, 0]), // as assign_settle
+    ("groups_adopt",                  [0, 0, 10, 0, 0, 0]), // 32 lanes of a sum
     ("sum_per_block_narrow",          [3, 0,  0, 0, 0, 0]), // after clearing, adding, flushing
     ("sum_per_block_wide",            [3, 0,  0, 0, 0, 0]),
     ("sum_sorted_narrow",             [1, 0,  0, 0, 0, 0]),

@@ -7,15 +7,20 @@ use kmeans_core::settings::Settings;
 use ndarray::Array2;
 
 use super::super::Number;
+use super::super::assigner::uses_tensor_cores;
 use super::super::driver::Stream;
 use super::super::inertia::start_range;
 use super::super::job::{Data, Place, copy_points};
+use super::super::sums::Sums;
 use super::inertia::Inertias;
-use super::level::Level;
+use super::level::{Level, streams};
 use super::{RESERVE, level_bytes, limits, rounds, seeding, table_of, unweighted};
 use crate::Error;
 use crate::engine::{Batch, BatchFit, BatchStart, Group, Outcome};
-use crate::points::Points;
+use crate::points::{Facts, Points};
+
+/// So many multiplications a round keep a GPU busy with one problem: a guess, yet to be measured.
+const ONE_BY_ONE_FROM: u64 = 1 << 31;
 
 /// Problems whose points are in device memory.
 pub struct CudaBatch<'a, T> {
@@ -29,10 +34,19 @@ impl<'a, T: Number> CudaBatch<'a, T> {
     pub fn load(stream: Stream, points: &'a Points<'_, T>, problems: usize, k: usize) -> Result<Self, Error> {
         let facts = points.facts();
         let bytes = facts.n as u64 * facts.d as u64 * size_of::<T>() as u64;
-        stream.require(RESERVE + bytes + level_bytes::<T>(facts, problems as u64, k as u64))?;
+        stream.require(RESERVE + bytes + level_bytes::<T>(&stream, facts, problems as u64, k as u64))?;
         let mut array = stream.array(facts.n * facts.d)?;
         copy_points(&stream, points, &mut array)?;
         Ok(Self { data: unweighted(stream, facts, Place::Own(array))?, problems, k })
+    }
+
+    /// Whether problems are better fitted together than one by one: not where they are large and tensor cores would find the
+    /// labels of one of them, but not of groups.
+    pub fn pays(stream: &Stream, facts: &Facts, problems: usize, k: usize) -> bool {
+        let (tier, each) = (stream.gpu().tier.name, Facts { n: facts.n / problems, ..facts.clone() });
+        let work = each.n as u64 * k as u64 * each.d as u64;
+        let words = Sums::words(facts);
+        work < ONE_BY_ONE_FROM || !uses_tensor_cores::<T>(tier, &each, k) || streams::<T>(tier, facts, words, k)
     }
 
     /// The problems as groups, whose draws are those of `seed`.

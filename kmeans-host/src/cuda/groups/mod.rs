@@ -24,7 +24,7 @@ pub use self::table::Table;
 use super::Number;
 use super::driver::{Array, Stream};
 use super::job::{Data, Known, Place, copy_points};
-use super::stream::{can_stream_groups, groups_bytes};
+use super::stream::groups_bytes;
 use super::sums::Sums;
 use crate::Error;
 use crate::engine::{Group, Groups, OnGroups, Recipe, Splits};
@@ -60,7 +60,7 @@ fn unweighted<'a, T: Number>(stream: Stream, facts: &'a Facts, points: Place<'a,
 }
 
 /// Bytes on the device for a level of `groups` groups of k clusters, beyond the points and their order.
-fn level_bytes<T: Number>(facts: &Facts, groups: u64, k: u64) -> u64 {
+fn level_bytes<T: Number>(stream: &Stream, facts: &Facts, groups: u64, k: u64) -> u64 {
     let (n, d, size) = (facts.n as u64, facts.d as u64, size_of::<T>() as u64);
     let clusters = groups * k + 1;
     // Labels now and before; D to the nearest, while seeding, or to the own centroid of rows.
@@ -69,7 +69,7 @@ fn level_bytes<T: Number>(facts: &Facts, groups: u64, k: u64) -> u64 {
     let own = clusters * (2 * d * size + 48) + groups * (128 + 16 * kmeans_core::seeding::trials(k as usize) as u64);
     let tables = Table::bytes(n, groups) + Table::bytes(n, clusters);
     let inertias = Inertias::bytes::<T>(facts, clusters) + Inertias::bytes::<f64>(facts, groups);
-    let streams = if can_stream_groups::<T>(facts, k as usize) {
+    let streams = if level::streams::<T>(stream.gpu().tier.name, facts, Sums::words(facts), k as usize) {
         4 * n + Table::bytes(n, groups) + groups_bytes::<T>(facts, groups as usize, k as usize)
     } else {
         0
@@ -124,7 +124,7 @@ fn go_on(answer: Control) -> Result<(), Error> {
 impl<T: Number> Groups<T> for CudaGroups<'_, T> {
     fn mean(&mut self) -> Result<(Vec<T>, f64), Error> {
         let all = [Group { places: 0..self.data.facts.n, seed: 0 }];
-        self.data.stream.require(level_bytes::<T>(self.data.facts, 1, 1))?;
+        self.data.stream.require(level_bytes::<T>(&self.data.stream, self.data.facts, 1, 1))?;
         let (means, inertias) = means::<T, T>(&self.data, &all)?;
         Ok((self.data.stream.download(&means, self.data.facts.d)?, inertias[0]))
     }
@@ -140,7 +140,7 @@ impl<T: Number> Groups<T> for CudaGroups<'_, T> {
             return Err(Error::TooManyClusters { k: groups.len().saturating_mul(k) });
         }
         let (stream, settings) = (&data.stream, &recipe.settings);
-        stream.require(level_bytes::<T>(data.facts, groups.len() as u64, k as u64))?;
+        stream.require(level_bytes::<T>(stream, data.facts, groups.len() as u64, k as u64))?;
         let total = settings.max_iter.saturating_add(2);
         let limits = limits(data, groups, settings.stop)?;
         let mut level = Level::new(data, table_of(data, groups)?, k as u32)?;
