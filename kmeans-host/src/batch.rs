@@ -101,7 +101,7 @@ impl KMeans {
                 .collect());
         }
         let fit = |(problem, points)| self.fit_on(engine, points).map_err(|error| in_problem(problem, error));
-        if engine.fits_side_by_side() && self.observer.is_none() {
+        if !engine.is_gpu() && self.observer.is_none() {
             let fits: Vec<_> = each.par_iter().enumerate().map(fit).collect();
             fits.into_iter().collect()
         } else {

@@ -298,7 +298,7 @@ fn run<T: Number, F: Format + groups::update::Quotient>(
             groups::update::update::<T, F>(sums, counts, s, h, c, m, exponent, words, first, k as u32, d as u32);
         });
         let running = e.buffer("running", &[0_u32]);
-        launch(e, &contract::GROUPS_DECIDE, contract::GROUPS_DECIDE.thread_each(count as u64), || {
+        launch(e, &contract::GROUPS_DECIDE, contract::groups_decide(count as u32), || {
             decide::decide(
                 t.ranges.input(),
                 device.changed.input(),
@@ -320,7 +320,6 @@ fn run<T: Number, F: Format + groups::update::Quotient>(
                 limb_words,
                 first,
                 k as u32,
-                count as u32,
             );
         });
         history.push((inertias.to_vec(), movements.to_vec(), changes.to_vec()));

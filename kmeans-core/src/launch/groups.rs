@@ -296,11 +296,11 @@ pub const fn groups_update(clusters: u64) -> Geometry {
     GROUPS_UPDATE_NARROW.blocks(clusters, 8 * GROUPS_UPDATE_NARROW.block)
 }
 
-/// Each group's record, and whether it goes on. Launch: `thread_each(groups)`.
+/// Each group's record, and whether it goes on. Launch: [`groups_decide`].
 pub const GROUPS_DECIDE: Kernel = kernel(
     "groups_decide",
     &[],
-    128,
+    32,
     &[
         RANGES,
         CHANGED,
@@ -322,9 +322,13 @@ pub const GROUPS_DECIDE: Kernel = kernel(
         WORDS,
         FIRST,
         K,
-        GROUPS,
     ],
 );
+
+/// A warp per group; 8 bytes per lane.
+pub const fn groups_decide(groups: u32) -> Geometry {
+    GROUPS_DECIDE.blocks(groups as u64, 8 * GROUPS_DECIDE.block)
+}
 
 // Inertia.
 

@@ -56,7 +56,7 @@ pub fn inertia<T: Number, M: ScratchMemory>(
         format.add_integer(own, 0, count as i128 * high, 2 * e + 53);
         index += parts as u64 * block_size() as u64;
     }
-    add_warp(own, limbs.skip(group as u64 * words as u64), words);
+    add_warp(own, limbs, group as u64 * words as u64, words);
 }
 
 /// The number that a group's limbs hold, rounded once.

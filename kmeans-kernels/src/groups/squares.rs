@@ -55,7 +55,7 @@ pub fn squares<T: Number, M: ScratchMemory>(
         format.add_integer(own, 0, x as i128 * x as i128, 2 * e);
         index += block_size() as u64;
     }
-    add_warp(own, limbs, words);
+    add_warp(own, limbs, 0, words);
 }
 
 device::entries! {

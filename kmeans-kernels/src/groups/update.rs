@@ -18,14 +18,14 @@ pub trait Quotient: Format {
 impl Quotient for Narrow {
     #[inline(always)]
     fn mean<T: Number>(sums: In<u64>, index: u64, exponent: i32, _: u32, count: u64) -> T {
-        quotient_by_count(<Self as Integer>::read(sums, index), exponent, count)
+        quotient_by_count(<Self as Integer>::integer(|_| sums.get(index)), exponent, count)
     }
 }
 
 impl Quotient for Wide {
     #[inline(always)]
     fn mean<T: Number>(sums: In<u64>, index: u64, exponent: i32, _: u32, count: u64) -> T {
-        quotient_by_count(<Self as Integer>::read(sums, 2 * index), exponent, count)
+        quotient_by_count(<Self as Integer>::integer(|word| sums.get(2 * index + word as u64)), exponent, count)
     }
 }
 

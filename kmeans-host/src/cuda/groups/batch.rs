@@ -10,7 +10,7 @@ use super::super::Number;
 use super::super::assigner::uses_tensor_cores;
 use super::super::driver::Stream;
 use super::super::inertia::start_range;
-use super::super::job::{Data, Place, copy_points};
+use super::super::job::{Data, Place, copy_widened};
 use super::super::sums::Sums;
 use super::inertia::Inertias;
 use super::level::{Level, streams};
@@ -36,7 +36,7 @@ impl<'a, T: Number> CudaBatch<'a, T> {
         let bytes = facts.n as u64 * facts.d as u64 * size_of::<T>() as u64;
         stream.require(RESERVE + bytes + level_bytes::<T>(&stream, facts, problems as u64, k as u64))?;
         let mut array = stream.array(facts.n * facts.d)?;
-        copy_points(&stream, points, &mut array)?;
+        copy_widened(&stream, points, &mut array)?;
         Ok(Self { data: unweighted(stream, facts, Place::Own(array))?, problems, k })
     }
 

@@ -79,7 +79,7 @@ impl Inertias {
         states: &Array<u32>,
         most: u32,
     ) -> Result<(), Error> {
-        data.stream.copy(&self.squares, &mut self.sums, self.squares.len())?;
+        data.stream.copy(&self.squares, 0..self.squares.len(), &mut self.sums, 0)?;
         let groups = (self.squares.len() / self.limbs.words) as u32;
         let ([read_sums, counts], (exponent, words)) = (sums.read(), sums.format());
         let parts = launch::group_parts(k, data.d(), 1);

@@ -23,7 +23,7 @@ use self::order::{Order, Places};
 pub use self::table::Table;
 use super::Number;
 use super::driver::{Array, Stream};
-use super::job::{Data, Known, Place, copy_points};
+use super::job::{Data, Known, Place, copy_widened};
 use super::stream::groups_bytes;
 use super::sums::Sums;
 use crate::Error;
@@ -47,7 +47,7 @@ impl<'a, T: Number> CudaGroups<'a, T> {
         let (n, d) = (facts.n as u64, facts.d as u64);
         stream.require(RESERVE + n * d * size_of::<T>() as u64 + Order::<T>::bytes(n, d))?;
         let mut array = stream.array(facts.n * facts.d)?;
-        copy_points(&stream, points, &mut array)?;
+        copy_widened(&stream, points, &mut array)?;
         let order = Order::new(&stream, facts.n, facts.d)?;
         Ok(Self { data: unweighted(stream, facts, Place::Own(array))?, order })
     }

@@ -206,10 +206,8 @@ impl Records {
             Arg::U32(words),
             Arg::U32(first as u32),
             Arg::U32(level.k),
-            Arg::U32(groups as u32),
         ];
-        let kernel = &launch::GROUPS_DECIDE;
-        level.data.launch(kernel, kernel.thread_each(groups as u64), &arguments)
+        level.data.launch(&launch::GROUPS_DECIDE, launch::groups_decide(groups as u32), &arguments)
     }
 
     /// The records of the rounds that were queued.

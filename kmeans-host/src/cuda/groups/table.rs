@@ -34,7 +34,7 @@ impl Table {
     /// The same groups in tiles of `tile_rows` rows.
     pub fn cut<T: Number>(&self, data: &Data<'_, T>, n: u64, tile_rows: u32) -> Result<Self, Error> {
         let mut ranges = data.stream.array(self.ranges.len())?;
-        data.stream.copy(&self.ranges, &mut ranges, self.ranges.len())?;
+        data.stream.copy(&self.ranges, 0..self.ranges.len(), &mut ranges, 0)?;
         Self::with_rows(data, ranges, self.groups, n, tile_rows)
     }
 

@@ -76,6 +76,12 @@ impl<T: Element> Out<'_, T> {
         Self { start: self.start.wrapping_add(elements as usize), lifetime: PhantomData }
     }
 
+    /// The address of element `index`.
+    #[inline(always)]
+    pub(super) fn address(self, index: u64) -> *mut T {
+        self.start.wrapping_add(index as usize)
+    }
+
     /// Element `index`.
     #[inline(always)]
     pub fn get(self, index: u64) -> T {
