@@ -5,7 +5,7 @@ use kmeans_core::fixed::{FixedPoint, Width};
 use kmeans_core::launch::{self, Kernel, SUM_WORDS};
 
 use super::Number;
-use super::driver::{Arg, Array, read, write};
+use super::driver::{Arg, Array, Stream, read, write};
 use super::job::Data;
 use crate::Error;
 use crate::points::Facts;
@@ -317,6 +317,12 @@ impl Sums {
     /// The unit's exponent, and words per sum.
     pub fn format(&self) -> (i32, u32) {
         (self.format.exponent, self.format.words)
+    }
+
+    /// Zeros in place of sums and counts.
+    pub fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
+        stream.clear(&mut self.sums)?;
+        stream.clear(&mut self.counts)
     }
 
     /// Sums and counts, to read.

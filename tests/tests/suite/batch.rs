@@ -1,9 +1,10 @@
 //! `fit_batch` gives each problem what the reference, and `fit`, give it alone.
 
 use kmeans_core::settings::Settings;
-use kmeans_host::{Control, Element, EmptyCluster, Error, Init, KMeans, Progress, Stop, bf16, f16};
-use kmeans_tests::compare::{Job, assert_same_fit};
+use kmeans_host::{Control, Device, Element, EmptyCluster, Error, Init, KMeans, Progress, Stop, bf16, f16};
+use kmeans_tests::compare::{Job, assert_same_fit, bits};
 use kmeans_tests::data::{self, KINDS, Kind};
+use kmeans_tests::gpu::first_gpu;
 use kmeans_tests::proptest_config;
 use ndarray::{Array2, Array3, Axis, s};
 use proptest::prelude::*;
@@ -151,6 +152,49 @@ fn a_callback_is_told_of_each_fit_and_can_end_all() {
         .fit_batch(&points);
     let cancelled = Box::new(Error::Cancelled { iterations: 1 });
     assert_eq!(ended.unwrap_err(), Error::Problem { problem: 0, error: cancelled });
+}
+
+/// Asserts that a GPU fits each problem as the processor does.
+fn assert_like_the_processor<T: Element>(kmeans: &KMeans, points: &Array3<T>) {
+    let on_gpu = kmeans.clone().device(Device::Cuda(0)).fit_batch(points).unwrap();
+    let expected = kmeans.clone().device(Device::Cpu).fit_batch(points).unwrap();
+    for (i, (found, expected)) in on_gpu.iter().zip(&expected).enumerate() {
+        assert!(found.engine().starts_with("cuda:0"), "{}", found.engine());
+        assert_eq!(found.history(), expected.history(), "problem {i}");
+        assert!(found.labels() == expected.labels(), "labels of problem {i}");
+        assert_eq!(bits(found.centroids()), bits(expected.centroids()), "problem {i}");
+        assert_eq!(found.counts(), expected.counts(), "problem {i}");
+        assert_eq!(found.inertia().to_bits(), expected.inertia().to_bits(), "problem {i}");
+    }
+}
+
+#[test]
+fn a_gpu_fits_batches_of_every_shape_as_the_processor_does() {
+    if first_gpu().is_none() {
+        return;
+    }
+    // (b, n, d) and k: sums of a block in shared memory; in global memory; tensor cores for labels, of one slice of columns
+    // and of two; more columns than those take; many groups of few rows; more tiles than blocks run at a time.
+    let shapes = [
+        ((5, 7001, 128), 8),
+        ((3, 900, 700), 16),
+        ((4, 5000, 20), 200),
+        ((3, 3001, 128), 300),
+        ((2, 600, 200), 70),
+        ((1500, 40, 3), 6),
+        ((2, 300_000, 4), 5),
+    ];
+    for (i, (shape, k)) in shapes.into_iter().enumerate() {
+        let kmeans = KMeans::new(k).seed(i as u64).max_iter(5).stop(Stop::LabelsRepeat);
+        for kind in [Kind::Uniform, Kind::Blobs] {
+            assert_like_the_processor::<f32>(&kmeans, &problems(kind, shape, 11));
+            assert_like_the_processor::<f16>(&kmeans, &problems(kind, shape, 12));
+        }
+        assert_like_the_processor::<bf16>(&kmeans, &problems(Kind::Offset, shape, 13));
+        assert_like_the_processor::<f64>(&kmeans, &problems(Kind::Uniform, shape, 14));
+        let first = kmeans.init(Init::FirstK).empty_cluster(EmptyCluster::Farthest);
+        assert_like_the_processor::<f32>(&first, &problems(Kind::Duplicated, shape, 15));
+    }
 }
 
 proptest! {

@@ -67,13 +67,16 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
         let mut labels = stream.array(n)?;
         let arguments = [write(&mut labels), Arg::U32(clusters as u32), Arg::U64(n as u64)];
         data.launch(&launch::GROUPS_OUTSIDE, launch::GROUPS_OUTSIDE.thread_each(n as u64), &arguments)?;
+        // Where sums are found beside the labels, nobody adds to those of the rows of no group.
+        let mut sums = Sums::unweighted(data, clusters + 1)?;
+        sums.clear(stream)?;
         Ok(Self {
             data,
             k,
             centroids: stream.array(clusters * data.facts.d)?,
             labels,
             before: stream.array(n)?,
-            sums: Sums::unweighted(data, clusters + 1)?,
+            sums,
             changed: stream.zeros(groups)?,
             moved_again: stream.zeros(groups)?,
             states: stream.zeros(groups)?,
