@@ -87,6 +87,7 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("groups_fill_narrow",            [4, 0, 20, 0, 0, 0]), // the farthest of 32 lanes; told, found, moved, noted
     ("groups_fill_wide",              [4, 0, 20, 0, 0, 0]),
     ("groups_fill_limbs",             [4, 0, 20, 0, 0, 0]),
+    ("groups_decide",                 [3, 0,  0, 1, 0, 0]), // movements staged and used, states read; a vote on empty clusters
     ("groups_children",               [2, 0, 10, 0, 0, 0]),
     ("groups_bases",                  [2, 0, 10, 0, 0, 0]),
     ("groups_places",                 [3, 0,  0, 0, 0, 0]), // labels known, bins read, bins written
