@@ -227,12 +227,17 @@ mod tests {
                 parallel_merge(n),
                 pixel_assign(n, k),
                 pixel_sums(n, k),
-                groups_fused(group_tiles(n, 1, group_tile_rows(n)), k.min(1 << 20), d, 2),
-                groups_assign(group_tiles(n, 1, 64), k, d),
                 groups_carry(n),
+                groups_tiles(&GROUPS_VACANT, n),
             ] {
                 assert!((1..=MAX_GRID[0]).contains(&geometry.grid[0]), "{geometry:?}");
                 assert!((1..=MAX_GRID[1]).contains(&geometry.grid[1]), "{geometry:?}");
+                assert!(geometry.shared <= SHARED_BYTES, "{geometry:?}");
+            }
+            // Those that ask for more than every launch has, but no more than every GPU gives.
+            let tiles = group_tiles(n, 1, group_tile_rows(n));
+            for geometry in [groups_fused(tiles, k, d, 2), groups_fused(tiles, 8, 128, 2), groups_assign(tiles, k, d)] {
+                assert!((1..=MAX_GRID[0]).contains(&geometry.grid[0]), "{geometry:?}");
                 assert!(geometry.shared <= 64 * 1024, "{geometry:?}");
             }
         }

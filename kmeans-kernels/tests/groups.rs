@@ -155,13 +155,16 @@ fn limbs_for<T: Scalar>(range: ExponentRange, n: usize) -> (i32, u32) {
     (2 * lowest - below, (products.span() as u32 + 102 + n.ilog2()) / 32 + 3)
 }
 
+/// Finds labels and sums of groups of a state up to a given one; sums are in a unit and have so many words.
+type Label<'a, T> = &'a dyn Fn(&Emulator, &Device<T>, u32, (i32, u32));
+
 /// The steps of a fit, kernel by kernel, as the host launches them.
 fn run<T: Number, F: Format + groups::update::Quotient>(
     problem: &Problem<T>,
     settings: &Settings,
     way: Way,
     (exponent, words): (i32, u32),
-    label: &dyn Fn(&Emulator, &Device<T>, u32, (i32, u32)),
+    label: Label<T>,
     tile_rows: u32,
 ) -> Outcome<T> {
     let Problem { points, groups, starts, k, d, .. } = problem;
@@ -589,6 +592,30 @@ fn more_centroids_than_shared_memory_holds_go_through_it_in_windows() {
     assert!(
         contract::groups_fuse(8, 128, 2) && contract::groups_fuse(16, 1000, 2) && !contract::groups_fuse(70, 129, 2)
     );
+}
+
+#[test]
+fn rows_between_two_centroids_are_settled_in_each_group() {
+    // Points at the middle of two centroids, and as little to either side as the type can say; the two trade places in the
+    // second group, so that ties go the other way.
+    for d in [1, 7, 128, 200] {
+        let middle = numbers::<f32>(Data::Unit, d, 1);
+        let apart = numbers::<f32>(Data::Grid, d, 2);
+        let at = |shift: f32| (0..d).map(|j| middle[j] + shift * apart[j] / 64.0).collect::<Vec<f32>>();
+        let mut points = vec![0.0; d];
+        for _ in 0..2 {
+            for i in 0..80_i32 {
+                points.extend(at((i - 40) as f32 * 2.0_f32.powi(-(i % 24))));
+            }
+            points.extend(vec![0.0; d]);
+        }
+        let starts = [at(1.0), at(-1.0), at(-1.0), at(1.0)].concat();
+        let what = format!("between two, d {d}");
+        let problem = Problem { points, groups: vec![1..81, 82..162], starts, k: 2, d, what };
+        for way in [Way::Fused, Way::Apart] {
+            check(&problem, &settings(Stop::LabelsRepeat, EmptyCluster::Keep, 2), way, 64);
+        }
+    }
 }
 
 #[test]

@@ -107,9 +107,9 @@ pub fn fused<T: Number, F: InRegisters>(
             }
             if column == 0 {
                 if counted {
-                    cells.add(sum_words + label, run as u64)
+                    cells.add(sum_words + label, run as u64);
                 } else {
-                    counts.add(cluster + label as u64, run as u64)
+                    counts.add(cluster + label as u64, run as u64);
                 }
             }
         };
