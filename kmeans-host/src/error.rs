@@ -17,6 +17,14 @@ pub enum Error {
         /// The k asked for.
         k: usize,
     },
+    /// One of the problems of [`fit_batch`](crate::KMeans::fit_batch) cannot be fitted.
+    #[error("problem {problem} of the batch: {error}")]
+    Problem {
+        /// Its index.
+        problem: usize,
+        /// What is wrong with it; rows and clusters count within the problem.
+        error: Box<Error>,
+    },
     /// There are fewer points than clusters.
     #[error("{n} points cannot form k = {k} clusters: lower k or add points")]
     TooFewPoints {

@@ -10,7 +10,7 @@ use ndarray::{Array2, ArrayBase, ArrayView2, Data, Ix1, Ix2};
 use crate::choose::{Work, engine_for, resolve};
 use crate::engine::{Engine, Job, OnSeeding, Outcome, Task};
 use crate::fitted::FittedKMeans;
-use crate::points::{Facts, Points};
+use crate::points::{Bytes, Facts, Points};
 use crate::progress::{Control, Observer, Progress};
 use crate::{Device, Element, Error, Init};
 
@@ -44,8 +44,8 @@ pub struct KMeans {
     pub(crate) settings: Settings,
     n_init: usize,
     pub(crate) seed: u64,
-    device: Device,
-    observer: Option<Observer>,
+    pub(crate) device: Device,
+    pub(crate) observer: Option<Observer>,
 }
 
 impl KMeans {
@@ -161,10 +161,28 @@ impl KMeans {
         view: ArrayView2<'_, T>,
         weights: Option<Vec<f64>>,
     ) -> Result<FittedKMeans<T>, Error> {
-        self.check(view.dim())?;
+        self.fit_points(view.dim(), || Points::to_fit(view, weights))
+    }
+
+    /// As [`fit_weighted`](Self::fit_weighted), for points that are bytes.
+    pub(crate) fn fit_bytes(&self, bytes: Bytes<'_>, weights: Option<Vec<f64>>) -> Result<FittedKMeans<f32>, Error> {
+        self.fit_points(bytes.dim(), || Points::of_bytes(bytes, weights))
+    }
+
+    /// Whether points of shape `dim` are clustered on a GPU.
+    pub(crate) fn uses_gpu(&self, dim: (usize, usize)) -> Result<bool, Error> {
+        Ok(engine_for::<f32>(resolve(self.device)?, self.work(dim))?.is_gpu())
+    }
+
+    fn fit_points<'p, T: Element>(
+        &self,
+        dim: (usize, usize),
+        points: impl FnOnce() -> Result<Points<'p, T>, Error>,
+    ) -> Result<FittedKMeans<T>, Error> {
+        self.check(dim)?;
         let device = resolve(self.device)?;
-        let engine = engine_for::<T>(device, self.work(view.dim()))?;
-        let points = Points::to_fit(view, weights)?;
+        let engine = engine_for::<T>(device, self.work(dim))?;
+        let points = points()?;
         match self.fit_on(engine.as_ref(), &points) {
             // The caller left the choice open.
             Err(Error::DeviceMemory { .. }) if device == Device::Auto => self.fit_on(T::cpu().as_ref(), &points),
@@ -172,7 +190,11 @@ impl KMeans {
         }
     }
 
-    fn fit_on<T: Element>(&self, engine: &dyn Engine<T>, points: &Points<'_, T>) -> Result<FittedKMeans<T>, Error> {
+    pub(crate) fn fit_on<T: Element>(
+        &self,
+        engine: &dyn Engine<T>,
+        points: &Points<'_, T>,
+    ) -> Result<FittedKMeans<T>, Error> {
         let mut job = engine.load(points, Task::Fit { k: self.k })?;
         let best = self.fit_job(job.as_mut(), points.facts())?;
         Ok(FittedKMeans::new(best, job.labels()?, self.device, engine.name()))
@@ -237,7 +259,7 @@ impl KMeans {
         self.k
     }
 
-    fn starts(&self) -> usize {
+    pub(crate) fn starts(&self) -> usize {
         if self.init.is_random() { self.n_init } else { 1 }
     }
 
@@ -351,7 +373,7 @@ impl From<Stopped> for Error {
 }
 
 /// Given centroids, rounded to the points' type; as large as points may be, at most.
-fn given_centroids<T: Element>(centroids: &Array2<f64>, limit: f64) -> Result<Array2<T>, Error> {
+pub(crate) fn given_centroids<T: Element>(centroids: &Array2<f64>, limit: f64) -> Result<Array2<T>, Error> {
     for ((row, column), &value) in centroids.indexed_iter() {
         let rounded = T::from_f64(value).to_f64();
         if !(rounded.is_finite() && rounded.abs() < limit) {

@@ -25,6 +25,7 @@
 //! - `serde`: [`FittedKMeans`] can be saved and loaded.
 //! - `kernels`: single kernels can be launched, as benchmarks and tests of kernels do (module `kernels`).
 
+mod batch;
 mod choose;
 mod cpu;
 #[cfg(feature = "cuda")]

@@ -75,8 +75,11 @@ impl<T: Number> Loop<'_, T> {
         let (_, k, d) = self.shape;
         let moved = self.emulator.uninitialised("moved", k as usize);
         let total = self.emulator.uninitialised("total", 1);
-        launch(&self.emulator, &contract::SCALE_MOVEMENT, contract::SCALE_MOVEMENT.blocks(1, 0), || {
-            scale::movement::movement(new.input(), old.input(), moved.output(), total.output(), k, d);
+        launch(&self.emulator, &contract::SCALE_MOVED, contract::SCALE_MOVED.thread_each(k as u64), || {
+            scale::movement::moved(new.input(), old.input(), moved.output(), k, d);
+        });
+        launch(&self.emulator, &contract::SCALE_MOVEMENT, contract::scale_movement(), || {
+            scale::movement::movement(moved.input(), total.output(), k);
         });
         total.to_vec()[0]
     }

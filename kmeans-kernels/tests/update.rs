@@ -263,8 +263,11 @@ fn divide<T: Number, F: scale::divide::Integer>(kernel: &Kernel, most: u32) {
         let new = emulator.buffer("centroids", &centroids);
         let moved = emulator.uninitialised::<f64>("moved", k as usize);
         let total = emulator.uninitialised::<f64>("total", 1);
-        launch(&emulator, &contract::SCALE_MOVEMENT, contract::SCALE_MOVEMENT.blocks(1, 0), || {
-            scale::movement::movement(new.input(), old.input(), moved.output(), total.output(), k, d);
+        launch(&emulator, &contract::SCALE_MOVED, contract::SCALE_MOVED.thread_each(k as u64), || {
+            scale::movement::moved(new.input(), old.input(), moved.output(), k, d);
+        });
+        launch(&emulator, &contract::SCALE_MOVEMENT, contract::scale_movement(), || {
+            scale::movement::movement(moved.input(), total.output(), k);
         });
         assert_eq!(total.to_vec(), [expected]);
     }

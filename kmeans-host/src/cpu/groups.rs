@@ -45,15 +45,11 @@ impl<'a, 'p, T: Scalar> CpuGroups<'a, 'p, T> {
 
     /// Some rows, copied.
     fn gather(&self, rows: &[usize]) -> Array2<T> {
-        let (d, view) = (self.points.d(), self.points.view());
+        let d = self.points.d();
         let mut own = vec![T::from_f64(0.0); rows.len() * d];
         let step = self.points.block_rows();
         own.par_chunks_mut(step * d).zip(rows.par_chunks(step)).for_each(|(own, rows)| {
-            for (own, &row) in own.chunks_exact_mut(d).zip(rows) {
-                for (own, x) in own.iter_mut().zip(view.row(row)) {
-                    *own = *x;
-                }
-            }
+            own.iter_mut().zip(self.points.select(rows)).for_each(|(own, x)| *own = x);
         });
         Array2::from_shape_vec((rows.len(), d), own).expect("a row of d values for each")
     }

@@ -18,13 +18,13 @@ use crate::Error;
 use crate::points::Facts;
 
 /// Limbs for sums of numbers of `range`.
-struct Limbs {
-    exponent: i32,
-    words: usize,
+pub struct Limbs {
+    pub exponent: i32,
+    pub words: usize,
 }
 
 impl Limbs {
-    fn for_sums(range: ExponentRange, terms: u64) -> Self {
+    pub fn for_sums(range: ExponentRange, terms: u64) -> Self {
         if range.is_zero() {
             return Self { exponent: 0, words: 3 };
         }
@@ -35,13 +35,20 @@ impl Limbs {
     }
 
     /// Makes room for numbers below 2^`high`.
-    fn reach(mut self, high: i32) -> Self {
+    pub fn reach(mut self, high: i32) -> Self {
         let words = (high - self.exponent).max(0) as usize / 32 + 2;
         self.words = self.words.max(words);
         self
     }
 
-    fn are_few(&self) -> bool {
+    /// The same with a unit that is a whole number of limbs below 2^`exponent`, which is not below the unit.
+    pub fn below(self, exponent: i32) -> Self {
+        let apart = exponent - self.exponent;
+        Self { exponent: exponent - (apart + 31).div_euclid(32) * 32, words: self.words + 1 }
+    }
+
+    /// Whether the kernels for few limbs do.
+    pub fn are_few(&self) -> bool {
         self.words <= launch::INERTIA_FEW as usize
     }
 }
@@ -52,7 +59,7 @@ pub fn start_range<T: Scalar>(centroids: ArrayView2<'_, T>) -> ExponentRange {
 }
 
 /// The range of the exponents of means of values of `range`, rounded to `T`.
-fn means_range<T: Scalar>(facts: &Facts) -> ExponentRange {
+pub fn means_range<T: Scalar>(facts: &Facts) -> ExponentRange {
     let range = facts.range;
     if range.is_zero() {
         return range;
@@ -109,15 +116,29 @@ impl Inertia {
         record: &mut Array<u64>,
         at: usize,
     ) -> Result<(), Error> {
-        let ([sums, counts, totals], [sum_exponent, sum_words, total_exponent, total_words]) = sums.arguments();
-        let d = data.d();
-        let k = (centroids.len() / d as usize) as u32;
+        let k = (centroids.len() / data.facts.d) as u32;
+        let limbs = write_as::<u64>(record, at..at + self.limbs.words);
+        self.launch_sets(data, sums.arguments(), read(centroids), limbs, k, 1)
+    }
+
+    /// The same for `sets` sets of sums and centroids, one after the other.
+    pub fn launch_sets<T: Number>(
+        &self,
+        data: &Data<'_, T>,
+        (sums, formats): ([Arg<'_>; 3], [Arg<'_>; 4]),
+        centroids: Arg<'_>,
+        limbs: Arg<'_>,
+        k: u32,
+        sets: u32,
+    ) -> Result<(), Error> {
+        let ([sums, counts, totals], d) = (sums, data.d());
+        let [sum_exponent, sum_words, total_exponent, total_words] = formats;
         let arguments = [
             sums,
             counts,
             totals,
-            read(centroids),
-            write_as::<u64>(record, at..at + self.limbs.words),
+            centroids,
+            limbs,
             sum_exponent,
             sum_words,
             total_exponent,
@@ -129,7 +150,7 @@ impl Inertia {
             Arg::U32(d),
         ];
         let kernel = if self.limbs.are_few() { &launch::INERTIA_SUMS } else { &launch::INERTIA_SUMS_MANY };
-        data.launch(kernel, launch::inertia_sums(k, d), &arguments)
+        data.launch(kernel, launch::inertia_sums(k, d, sets), &arguments)
     }
 
     /// The inertia, once the limbs are on the host.

@@ -156,7 +156,7 @@ impl KMeansTree {
         let grower = Grower { plan, observer: self.observer.as_ref() };
         let (grown, engine) = match grower.grow(engine.as_ref(), &points) {
             // The caller left the choice open.
-            Err(Error::DeviceMemory { .. } | Error::NoDevice { .. }) if device == Device::Auto => {
+            Err(Error::DeviceMemory { .. }) if device == Device::Auto => {
                 let cpu = T::cpu();
                 (grower.grow(cpu.as_ref(), &points)?, cpu.name())
             }

@@ -6,6 +6,7 @@
 mod agreement;
 mod agreement_directed;
 mod agreement_scales;
+mod batch;
 mod cases_input;
 mod cases_result;
 mod control;

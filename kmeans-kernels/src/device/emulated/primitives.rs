@@ -51,6 +51,22 @@ pub fn sync_warp() {
     meet(Meeting::Warp);
 }
 
+/// The barrier of a grid whose blocks all run at once.
+pub struct GridBarrier<'a>(PhantomData<&'a u32>);
+
+impl<'a> GridBarrier<'a> {
+    /// With this counter, which the host has set to zero.
+    pub fn new(_counter: Out<'a, u32>) -> Self {
+        Self(PhantomData)
+    }
+
+    /// Waits until every thread of the grid is here; what they wrote before is visible after.
+    #[track_caller]
+    pub fn sync(&mut self) {
+        meet(Meeting::Grid);
+    }
+}
+
 /// The value of the lane whose number differs in the bits of `mask`.
 #[track_caller]
 pub fn shuffle_xor<T: Element>(value: T, mask: u32) -> T {
@@ -197,6 +213,12 @@ impl<'a, T: Element> In<'a, T> {
         (self.0.memory, self.0.start.saturating_add(index.saturating_mul(T::SIZE as u64)))
     }
 
+    /// The array without its first `elements`.
+    pub fn skip(self, elements: u64) -> Self {
+        let (_, start) = self.bytes(elements);
+        Self(View { start, ..self.0 }, PhantomData)
+    }
+
     /// The 16 bytes from element `index` on, a multiple of 16 bytes.
     #[track_caller]
     pub fn get16(self, index: u64) -> [u32; 4] {
@@ -225,6 +247,12 @@ impl<'a, T: Element> Out<'a, T> {
         Self(View { memory, start: 0, end: memory.len() as u64 }, PhantomData)
     }
 
+    /// The array without its first `elements`.
+    pub fn skip(self, elements: u64) -> Self {
+        let start = self.0.start.saturating_add(elements.saturating_mul(T::SIZE as u64));
+        Self(View { start, ..self.0 }, PhantomData)
+    }
+
     /// Element `index`.
     #[track_caller]
     pub fn get(self, index: u64) -> T {
@@ -237,6 +265,20 @@ impl<'a, T: Element> Out<'a, T> {
     pub fn set(self, index: u64, value: T) {
         let place = Location::caller();
         Thread::with_current(|t| self.0.set(index, value, t, place));
+    }
+
+    /// Writes the 16 bytes from element `index` on, a multiple of 16 bytes.
+    #[track_caller]
+    pub fn set16(self, index: u64, words: [u32; 4]) {
+        let place = Location::caller();
+        let memory = self.0.memory;
+        let address = self.0.start.saturating_add(index.saturating_mul(T::SIZE as u64));
+        Thread::with_current(|t| {
+            t.check(memory, address, 16, self.0.end, Action::Write, place);
+            for (i, word) in (0..).zip(words) {
+                memory.store(address + 4 * i, 4, word as u64);
+            }
+        });
     }
 }
 
@@ -326,7 +368,7 @@ impl<T: Element> Shared<'_, T> {
     /// Lets `f` see the array as part of the running block's memory.
     fn with<R>(self, f: impl FnOnce(View, &Thread) -> R) -> R {
         let (start, end) = (self.start as u64, self.start as u64 + self.len as u64 * T::SIZE as u64);
-        Thread::with_current(|t| f(View { memory: t.block.shared, start, end }, t))
+        Thread::with_current(|t| f(View { memory: &t.block.shared, start, end }, t))
     }
 
     /// Element `index`.
@@ -364,7 +406,7 @@ impl<'a, T: Element> Shared<'a, T> {
         let place = Location::caller();
         let (address, end) = self.bytes(to);
         Thread::with_current(|t| {
-            t.check(t.block.shared, address, 16, end, Action::Write, place);
+            t.check(&t.block.shared, address, 16, end, Action::Write, place);
             t.block.shared.store(address, 8, 0);
             t.block.shared.store(address + 8, 8, 0);
         });
@@ -388,9 +430,22 @@ impl Shared<'_, f32> {
         let place = Location::caller();
         let (address, end) = self.bytes(index);
         Thread::with_current(|t| {
-            t.check(t.block.shared, address, 16, end, Action::Read, place);
+            t.check(&t.block.shared, address, 16, end, Action::Read, place);
             [0, 4, 8, 12].map(|further| f32::from_bits(t.block.shared.load(address + further, 4) as u32))
         })
+    }
+
+    /// Writes elements `index` to `index + 3`, a multiple of 16 bytes.
+    #[track_caller]
+    pub fn set4(self, index: u32, values: [f32; 4]) {
+        let place = Location::caller();
+        let (address, end) = self.bytes(index);
+        Thread::with_current(|t| {
+            t.check(&t.block.shared, address, 16, end, Action::Write, place);
+            for (i, value) in (0..).zip(values) {
+                t.block.shared.store(address + 4 * i, 4, value.to_bits() as u64);
+            }
+        });
     }
 }
 
