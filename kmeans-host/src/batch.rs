@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayBase, ArrayView2, ArrayView3, Axis, Data, Ix3};
 use rayon::prelude::*;
 
 use crate::choose::{engine_for, resolve};
-use crate::engine::{Batch, BatchStart, Engine, Outcome};
+use crate::engine::{Batch, BatchStart, Engine, Labelled};
 use crate::kmeans::given_centroids;
 use crate::points::{Facts, Points};
 use crate::{Device, Element, Error, FittedKMeans, Init, KMeans};
@@ -115,9 +115,9 @@ impl KMeans {
         batch: &mut dyn Batch<T>,
         problems: usize,
         limit: f64,
-    ) -> Result<Vec<(Outcome<T>, Vec<u32>)>, Error> {
+    ) -> Result<Vec<Labelled<T>>, Error> {
         let settings: &Settings = &self.settings;
-        let mut best: Vec<Option<(Outcome<T>, Vec<u32>)>> = (0..problems).map(|_| None).collect();
+        let mut best: Vec<Option<Labelled<T>>> = (0..problems).map(|_| None).collect();
         let mut failed = vec![None; problems];
         for restart in 0..self.starts() {
             let start = self.batch_start(restart as u32, limit)?;

@@ -18,8 +18,11 @@ pub enum BatchStart<T> {
     Given(Array2<T>),
 }
 
-/// The fit of one problem and its labels, or the cluster that lost its points where the policy is an error.
-pub type BatchFit<T> = Result<(Outcome<T>, Vec<u32>), EmptyClusterFound>;
+/// The fit of one problem, and its labels.
+pub type Labelled<T> = (Outcome<T>, Vec<u32>);
+
+/// The fit of one problem, or the cluster that lost its points where the policy is an error.
+pub type BatchFit<T> = Result<Labelled<T>, EmptyClusterFound>;
 
 /// Problems of equal size on one engine. Rows are those of the first problem, then those of the second, and so on.
 pub trait Batch<T: Scalar> {

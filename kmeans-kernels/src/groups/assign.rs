@@ -1,4 +1,4 @@
-//! The label of every row among its group's centroids: see [`nearest`](super::nearest).
+//! The label of every row among its group's centroids, as `groups::nearest` finds it.
 
 use kmeans_core::launch::GROUP_ROWS;
 
