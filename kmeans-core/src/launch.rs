@@ -9,6 +9,7 @@
 
 mod empty;
 mod fit;
+mod groups;
 mod seeding;
 mod silhouette;
 mod stream;
@@ -16,6 +17,7 @@ mod table;
 
 pub use empty::*;
 pub use fit::*;
+pub use groups::*;
 pub use seeding::*;
 pub use silhouette::*;
 pub use stream::*;
@@ -228,10 +230,18 @@ mod tests {
                 pixel_assign(n, k),
                 pixel_sums(n, k),
                 silhouette(n),
+                groups_carry(n),
+                groups_tiles(&GROUPS_VACANT, n),
             ] {
                 assert!((1..=MAX_GRID[0]).contains(&geometry.grid[0]), "{geometry:?}");
                 assert!((1..=MAX_GRID[1]).contains(&geometry.grid[1]), "{geometry:?}");
                 assert!(geometry.shared <= SHARED_BYTES, "{geometry:?}");
+            }
+            // Those that ask for more than every launch has, but no more than every GPU gives.
+            let tiles = group_tiles(n, 1, group_tile_rows(n));
+            for geometry in [groups_fused(tiles, k, d, 2), groups_fused(tiles, 8, 128, 2), groups_assign(tiles, k, d)] {
+                assert!((1..=MAX_GRID[0]).contains(&geometry.grid[0]), "{geometry:?}");
+                assert!(geometry.shared <= 64 * 1024, "{geometry:?}");
             }
         }
         // 2^32 points or more in one block would overflow a bin.

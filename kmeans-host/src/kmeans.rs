@@ -45,7 +45,7 @@ pub struct KMeans {
     n_init: usize,
     pub(crate) seed: u64,
     pub(crate) device: Device,
-    observer: Option<Observer>,
+    pub(crate) observer: Option<Observer>,
 }
 
 impl KMeans {
@@ -190,7 +190,11 @@ impl KMeans {
         }
     }
 
-    fn fit_on<T: Element>(&self, engine: &dyn Engine<T>, points: &Points<'_, T>) -> Result<FittedKMeans<T>, Error> {
+    pub(crate) fn fit_on<T: Element>(
+        &self,
+        engine: &dyn Engine<T>,
+        points: &Points<'_, T>,
+    ) -> Result<FittedKMeans<T>, Error> {
         let mut job = engine.load(points, Task::Fit { k: self.k })?;
         let best = self.fit_job(job.as_mut(), points.facts())?;
         Ok(FittedKMeans::new(best, job.labels()?, self.device, engine.name()))
@@ -255,7 +259,7 @@ impl KMeans {
         self.k
     }
 
-    fn starts(&self) -> usize {
+    pub(crate) fn starts(&self) -> usize {
         if self.init.is_random() { self.n_init } else { 1 }
     }
 
@@ -369,7 +373,7 @@ impl From<Stopped> for Error {
 }
 
 /// Given centroids, rounded to the points' type; as large as points may be, at most.
-fn given_centroids<T: Element>(centroids: &Array2<f64>, limit: f64) -> Result<Array2<T>, Error> {
+pub(crate) fn given_centroids<T: Element>(centroids: &Array2<f64>, limit: f64) -> Result<Array2<T>, Error> {
     for ((row, column), &value) in centroids.indexed_iter() {
         let rounded = T::from_f64(value).to_f64();
         if !(rounded.is_finite() && rounded.abs() < limit) {

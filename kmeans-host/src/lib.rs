@@ -12,6 +12,7 @@
 //! ```
 //!
 //! - [`KMeans`] says what to fit; [`FittedKMeans`] is the result and predicts for new points.
+//! - [`KMeansTree`] clusters within clusters, all nodes of a level at once; [`FittedTree`] is the result.
 //! - Points are any two-dimensional ndarray of `f32`, `f64`, `f16` or `bf16`, in any memory layout, read in place.
 //! - Labels, counts, centroids and the number of iterations are those of [`kmeans_core::reference`], bit for bit,
 //!   whatever the number of threads. Inertia is exact, rounded once.
@@ -24,6 +25,7 @@
 //! - `serde`: [`FittedKMeans`] can be saved and loaded.
 //! - `kernels`: single kernels can be launched, as benchmarks and tests of kernels do (module `kernels`).
 
+mod batch;
 mod choose;
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -43,6 +45,7 @@ mod progress;
 #[cfg(feature = "serde")]
 mod saved;
 pub mod select_k;
+pub mod tree;
 
 #[cfg(feature = "cuda")]
 pub use cuda::{DevicePoints, FittedOnDevice};
@@ -58,6 +61,7 @@ pub use minimum_size::MinimumSize;
 pub use kmeans_core::settings::{EmptyCluster, Iteration, Stop};
 pub use notice::Notice;
 pub use progress::{Control, Progress};
+pub use tree::{FittedTree, KMeansTree};
 
 /// Launching single kernels of kmeans-kernels, checked against the launch contract (`kmeans_core::launch`): number and types
 /// of the arguments, and the lengths of arrays as far as their sizes are arguments.
@@ -74,3 +78,8 @@ pub mod kernels {
 #[cfg(all(doctest, feature = "cuda", feature = "image"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// So is that of the page about trees.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/tree.md")]
+struct TreePage;

@@ -155,6 +155,12 @@ impl<'a, T: Scalar> Points<'a, T> {
         Ok(points)
     }
 
+    /// Points of which everything is known.
+    pub fn of(view: ArrayView2<'a, T>, facts: Facts) -> Self {
+        debug_assert_eq!(view.dim(), (facts.n, facts.d));
+        Self { source: Source::View(view), facts }
+    }
+
     /// Points that are bytes, which are never too large; checks `weights`.
     pub fn of_bytes(bytes: Bytes<'a>, weights: Option<Vec<f64>>) -> Result<Self, Error> {
         let facts = Facts { range: Bytes::RANGE, ..Facts::new(bytes.dim(), weights)? };

@@ -17,6 +17,7 @@
 //! | [`scale`] | centroids from sums and counts, and how far they moved |
 //! | [`empty`] | clusters that lost their points |
 //! | [`inertia`] | the inertia, from the sums |
+//! | [`groups`] | all of it for many groups of rows at once |
 //! | [`fit`] | all of it, many rounds in one launch |
 //! | [`transposed`] | the pipeline on points stored by columns, with two-stage reductions |
 //! | [`silhouette`] | the silhouette coefficient of a clustering |
@@ -43,6 +44,7 @@ pub mod device;
 pub mod distance;
 pub mod empty;
 pub mod fit;
+pub mod groups;
 pub mod inertia;
 pub mod labels;
 pub mod pixels;

@@ -78,7 +78,7 @@ fn lay_out<T: Half>(
     let laid = emulator.uninitialised("tiles", count * d.div_ceil(64) as usize * 128 * 64);
     let starts = emulator.uninitialised("starts", count * 128 * 16);
     let plain = emulator.uninitialised("plain starts", count * 128);
-    launch(emulator, &contract::ASSIGN_TILES, contract::assign_tiles(k), || {
+    launch(emulator, &contract::ASSIGN_TILES, contract::assign_tiles(1, k), || {
         let (norms, largest) = (norms.input(), largest.input());
         tiles::tiles(centroids.input(), norms, largest, laid.output(), starts.output(), plain.output(), k, d);
     });

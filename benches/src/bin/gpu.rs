@@ -1,5 +1,5 @@
-//! Fits on a GPU at the shapes of embeddings and image jobs, points already in its memory: one JSON object per case, with the
-//! keys of the peers' program.
+//! Fits on a GPU at the shapes of embeddings and image jobs, points already in its memory, and of batches, points in host
+//! memory: one JSON object per case, with the keys of the peers' program.
 //!
 //! `cargo run --release -p kmeans-benches --bin gpu -- --only 1M`
 
@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use clap::Parser;
 use cudarc::driver::{CudaContext, DeviceRepr};
+use kmeans_benches::data::normal;
 use kmeans_core::reference;
-use kmeans_core::rng::{Purpose, Random};
-use kmeans_host::{DevicePoints, Element, EmptyCluster, Init, KMeans, Stop, bf16, f16};
-use ndarray::ArrayView2;
+use kmeans_host::{Device, DevicePoints, Element, EmptyCluster, Init, KMeans, Stop, bf16, f16};
+use ndarray::{Array3, ArrayView2, s};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -62,10 +62,19 @@ const HALF: [Shape; 7] = [
     ("embed", 1 << 20, 1000, 768),
 ];
 
+/// Problems of equal size in one call: tag, b, n, k, d.
+const BATCHES: [(&str, usize, usize, usize, usize); 1] = [("batch", 32, 65_536, 1024, 128)];
+/// Rounds whose mean is one iteration's time in a batch, whose points come from the host each time: so many that this is small
+/// beside them.
+const BATCH_ROUNDS: usize = 30;
+
 #[derive(Serialize)]
 struct Row {
     peer: &'static str,
     tag: &'static str,
+    /// Problems.
+    #[serde(rename = "B")]
+    b: usize,
     #[serde(rename = "N")]
     n: usize,
     #[serde(rename = "K")]
@@ -92,6 +101,58 @@ fn main() -> Result<(), Box<dyn Error>> {
         run::<bf16>(shape, &options)?;
         run::<f16>(shape, &options)?;
     }
+    for shape in BATCHES {
+        run_batch::<f16>(shape, &options)?;
+        run_batch::<bf16>(shape, &options)?;
+        run_batch::<f32>(shape, &options)?;
+    }
+    Ok(())
+}
+
+/// A batch, from host memory to labels in host memory.
+fn run_batch<T: Element>(
+    (tag, b, n, k, d): (&'static str, usize, usize, usize, usize),
+    options: &Options,
+) -> Result<(), Box<dyn Error>> {
+    if !tag.contains(&options.only) || !T::NAME.contains(&options.dtype) {
+        return Ok(());
+    }
+    let points = Array3::from_shape_vec((b, n, d), normal::<T>(b * n * d))?;
+    let kmeans = KMeans::new(k)
+        .init(Init::EvenlySpaced)
+        .stop(Stop::LabelsRepeat)
+        .empty_cluster(EmptyCluster::Keep)
+        .device(Device::Cuda(options.device));
+    let median = |rounds: usize| -> Result<f64, Box<dyn Error>> {
+        let kmeans = kmeans.clone().max_iter(rounds);
+        kmeans.fit_batch(&points)?;
+        let mut times = Vec::with_capacity(options.runs);
+        for _ in 0..options.runs {
+            let begun = Instant::now();
+            kmeans.fit_batch(&points)?;
+            times.push(begun.elapsed().as_secs_f64() * 1e3);
+        }
+        times.sort_by(f64::total_cmp);
+        Ok(times[times.len() / 2])
+    };
+    let one_round_ms = median(1)?;
+    let iteration_ms = (median(1 + BATCH_ROUNDS)? - one_round_ms) / BATCH_ROUNDS as f64;
+    let fits = kmeans.clone().max_iter(3).fit_batch(&points)?;
+    let checked = ((options.check / (k as f64 * d as f64)) as usize).clamp(100, b * n);
+    let wrong = (0..checked)
+        .into_par_iter()
+        .map(|i| i * (b * n / checked))
+        .filter(|i| {
+            let (problem, row) = (i / n, i % n);
+            let centroids: Vec<T> = fits[problem].centroids().iter().copied().collect();
+            let x = points.slice(s![problem, row, ..]).to_vec();
+            reference::assign(&x, d, &centroids)[0] != fits[problem].labels()[row]
+        })
+        .count();
+    let wrong = wrong as f64 / checked as f64;
+    let (peer, engine) = ("kmeans-host", fits[0].engine().to_string());
+    let row = Row { peer, tag, b, n, k, d, dtype: T::NAME, iteration_ms, one_round_ms, wrong, checked, engine };
+    println!("{}", serde_json::to_string(&row)?);
     Ok(())
 }
 
@@ -129,18 +190,7 @@ fn run<T: Element + DeviceRepr>((tag, n, k, d): Shape, options: &Options) -> Res
         .count();
     let wrong = wrong as f64 / checked as f64;
     let (peer, engine) = ("kmeans-host", fitted.engine().to_string());
-    let row = Row { peer, tag, n, k, d, dtype: T::NAME, iteration_ms, one_round_ms, wrong, checked, engine };
+    let row = Row { peer, tag, b: 1, n, k, d, dtype: T::NAME, iteration_ms, one_round_ms, wrong, checked, engine };
     println!("{}", serde_json::to_string(&row)?);
     Ok(())
-}
-
-/// Numbers that are normal but for their tails: sums of twelve uniforms.
-fn normal<T: Element>(len: usize) -> Vec<T> {
-    let random = Random::new(1, 0);
-    let draw = |i: usize| {
-        let bits = [0, 1, 2].map(|step| random.bits(Purpose::Point, step, i as u64));
-        let sum: u64 = bits.iter().flat_map(|b| (0..4).map(move |q| b >> (16 * q) & 0xffff)).sum();
-        T::from_f64(sum as f64 / 65_536.0 - 6.0)
-    };
-    (0..len).into_par_iter().map(draw).collect()
 }

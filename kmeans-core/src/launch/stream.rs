@@ -187,14 +187,107 @@ pub const ASSIGN_SETTLE: Kernel = kernel(
     ],
 );
 
+// The same for groups of rows with centroids of their own: tables are as in `GROUPS_STARTS`, of tiles of `STREAM_ROWS` rows.
+
+const GROUPS_TILES: Argument = input("tiles", Type::T, "[groups, ⌈k/128⌉, ⌈d/64⌉, 128, 64]");
+const GROUPS_SCORE_STARTS: Argument = input("starts", Type::T, "[groups, ⌈k/128⌉, 128, 16]");
+const RANGES: Argument = input("ranges", Type::U64, "[groups, 2]");
+const TILE_STARTS: Argument = input("tile_starts", Type::U32, "[groups+1]");
+const OWNERS: Argument = input("owners", Type::U32, "[count]");
+/// Tiles of rows at most.
+const COUNT: Argument = value("count", Type::U32);
+const GROUPS_STREAM: Kernel = kernel(
+    "",
+    HALF_TYPES,
+    384,
+    &[
+        POINTS,
+        GROUPS_TILES,
+        GROUPS_SCORE_STARTS,
+        X_NORMS,
+        LARGEST,
+        RANGES,
+        TILE_STARTS,
+        OWNERS,
+        LABELS_OUT,
+        OTHERS_OUT,
+        OPEN[0],
+        OPEN[1],
+        OPEN[2],
+        ROOM,
+        COUNT,
+        K,
+        D,
+    ],
+);
+/// Labels among the centroids of a row's group, or candidates, of points of up to 64 columns. Launch: [`groups_stream`].
+pub const GROUPS_STREAM_64: Kernel = Kernel { name: "groups_stream_64", ..GROUPS_STREAM };
+/// The same for points of up to 128 columns. Launch: [`groups_stream`].
+pub const GROUPS_STREAM_128: Kernel = Kernel { name: "groups_stream_128", ..GROUPS_STREAM };
+const GROUPS_STREAM_ROUNDED: Kernel = kernel(
+    "",
+    &[],
+    384,
+    &[
+        HALVES,
+        input("tiles", Type::F16, "[groups, ⌈k/128⌉, ⌈d/64⌉, 128, 64]"),
+        input("starts", Type::F16, "[groups, ⌈k/128⌉, 128, 16]"),
+        X_NORMS,
+        X_ERRORS,
+        LARGEST_2,
+        RANGES,
+        TILE_STARTS,
+        OWNERS,
+        LABELS_OUT,
+        OTHERS_OUT,
+        OPEN[0],
+        OPEN[1],
+        OPEN[2],
+        ROOM,
+        COUNT,
+        K,
+        D,
+    ],
+);
+/// The same for rounded points, d being their width. Launch: [`groups_stream`].
+pub const GROUPS_STREAM_64_ROUNDED: Kernel = Kernel { name: "groups_stream_64_rounded", ..GROUPS_STREAM_ROUNDED };
+/// The same for rounded points, d being their width. Launch: [`groups_stream`].
+pub const GROUPS_STREAM_128_ROUNDED: Kernel = Kernel { name: "groups_stream_128_rounded", ..GROUPS_STREAM_ROUNDED };
+/// Labels of the rows that are open; `others` of rows of no group is `u32::MAX`. Launch: [`assign_settle`].
+pub const GROUPS_SETTLE: Kernel = kernel(
+    "groups_settle",
+    SINGLE_TYPES,
+    256,
+    &[
+        POINTS,
+        input("centroids", Type::T, "[groups, k, d]"),
+        RANGES,
+        input("others", Type::U32, "[n]"),
+        input("open_rows", Type::U64, "[room]"),
+        input("open_codes", Type::U32, "[room, 8]"),
+        input("open", Type::U32, "[1]"),
+        ROOM,
+        LABELS_OUT,
+        N,
+        K,
+        D,
+        value("groups", Type::U32),
+    ],
+);
+
+/// As [`assign_stream`], for `tiles` tiles of rows.
+pub const fn groups_stream(tiles: u64, d: u32, multiprocessors: u32) -> Geometry {
+    assign_stream(tiles * STREAM_ROWS as u64, d, multiprocessors)
+}
+
 /// A warp per row, or for every so many.
 pub const fn assign_lengths(rows: u64) -> Geometry {
     ASSIGN_LENGTHS.blocks(at_most(rows.div_ceil(8), 2048) as u64, 0)
 }
 
-/// Blocks share a tile.
-pub const fn assign_tiles(k: u32) -> Geometry {
-    ASSIGN_TILES.blocks(k.div_ceil(TILE_ROWS) as u64 * TILE_PARTS as u64, 0)
+/// Blocks share a tile; `groups` groups of k centroids each, which begin at tiles of their own.
+pub const fn assign_tiles(groups: u32, k: u32) -> Geometry {
+    ASSIGN_TILES.blocks(groups as u64 * k.div_ceil(TILE_ROWS) as u64 * TILE_PARTS as u64, 0)
 }
 
 /// A block per multiprocessor, or fewer if there are few rows. Shared memory: two buffers of rows, two stages of tiles and their

@@ -139,6 +139,9 @@ pub fn check_arguments(kernel: &Kernel, stored: &'static str, geometry: Geometry
             if let Some((size, unit)) = rounded_up {
                 return value(size).unwrap_or(1).div_ceil(unit.parse().unwrap_or(1));
             }
+            if let Some((size, more)) = part.split_once('+') {
+                return value(size).unwrap_or(0) + more.parse().unwrap_or(0);
+            }
             part.parse()
                 .ok()
                 .or_else(|| value(part))

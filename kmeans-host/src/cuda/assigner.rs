@@ -57,6 +57,11 @@ fn method<T: Number>(tier: &str, facts: &Facts, k: usize, aligned: bool) -> Meth
     }
 }
 
+/// Whether labels of points of type `T` are found by tensor cores.
+pub fn uses_tensor_cores<T: Number>(tier: &str, facts: &Facts, k: usize) -> bool {
+    matches!(method::<T>(tier, facts, k, true), Method::Stream | Method::Tiles)
+}
+
 /// Squared norms of the rows of a matrix, and the bits of the largest.
 struct Norms {
     norms: Array<f32>,

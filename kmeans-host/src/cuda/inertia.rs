@@ -18,13 +18,13 @@ use crate::Error;
 use crate::points::Facts;
 
 /// Limbs for sums of numbers of `range`.
-struct Limbs {
-    exponent: i32,
-    words: usize,
+pub struct Limbs {
+    pub exponent: i32,
+    pub words: usize,
 }
 
 impl Limbs {
-    fn for_sums(range: ExponentRange, terms: u64) -> Self {
+    pub fn for_sums(range: ExponentRange, terms: u64) -> Self {
         if range.is_zero() {
             return Self { exponent: 0, words: 3 };
         }
@@ -35,13 +35,20 @@ impl Limbs {
     }
 
     /// Makes room for numbers below 2^`high`.
-    fn reach(mut self, high: i32) -> Self {
+    pub fn reach(mut self, high: i32) -> Self {
         let words = (high - self.exponent).max(0) as usize / 32 + 2;
         self.words = self.words.max(words);
         self
     }
 
-    fn are_few(&self) -> bool {
+    /// The same with a unit that is a whole number of limbs below 2^`exponent`, which is not below the unit.
+    pub fn below(self, exponent: i32) -> Self {
+        let apart = exponent - self.exponent;
+        Self { exponent: exponent - (apart + 31).div_euclid(32) * 32, words: self.words + 1 }
+    }
+
+    /// Whether the kernels for few limbs do.
+    pub fn are_few(&self) -> bool {
         self.words <= launch::INERTIA_FEW as usize
     }
 }
@@ -52,7 +59,7 @@ pub fn start_range<T: Scalar>(centroids: ArrayView2<'_, T>) -> ExponentRange {
 }
 
 /// The range of the exponents of means of values of `range`, rounded to `T`.
-fn means_range<T: Scalar>(facts: &Facts) -> ExponentRange {
+pub fn means_range<T: Scalar>(facts: &Facts) -> ExponentRange {
     let range = facts.range;
     if range.is_zero() {
         return range;

@@ -204,6 +204,22 @@ fn copy_bytes(stream: &Stream, bytes: Bytes<'_>) -> Result<Array<u8>, Error> {
     Ok(array)
 }
 
+/// All points in their own type.
+pub fn copy_widened<T: Number>(stream: &Stream, points: &Points<'_, T>) -> Result<Array<T>, Error> {
+    let bytes = match points.source() {
+        Source::View(view) => return copy_points(stream, view),
+        Source::Bytes(bytes) => bytes,
+    };
+    let (n, d) = bytes.dim();
+    let mut array = stream.array(n * d)?;
+    stream.fill(&mut array, n * d, |range, chunk| {
+        for (at, value) in range.zip(chunk) {
+            *value = T::from_f64(bytes.row(at / d)[at % d] as f64);
+        }
+    })?;
+    Ok(array)
+}
+
 /// Rows in blocks through pinned memory, in parallel.
 fn copy_points<T: Number>(stream: &Stream, view: ArrayView2<'_, T>) -> Result<Array<T>, Error> {
     let (len, d) = (view.len(), view.ncols());

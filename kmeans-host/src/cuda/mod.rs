@@ -1,12 +1,14 @@
 //! The CUDA engine: the kernels of kmeans-kernels, from the first copy to the last label on the GPU.
 //!
 //! [`driver`] launches and allocates, what [`arguments`] has checked; everything else is safe code over it. A [`job`] has the points; [`lloyd`] runs the
-//! rounds over [`assigner`] (and on Hopper [`stream`]), [`sums`], [`inertia`] and [`empty`]; [`seeding`] picks rows.
+//! rounds over [`assigner`] (and on Hopper [`stream`]), [`sums`], [`inertia`] and [`empty`]; [`seeding`] picks rows. [`groups`] does all of it for
+//! many groups of rows at once.
 
 mod arguments;
 mod assigner;
 pub(crate) mod driver;
 mod empty;
+mod groups;
 mod inertia;
 mod job;
 mod lloyd;
@@ -23,10 +25,11 @@ use std::sync::Arc;
 use kmeans_core::Scalar;
 
 use self::driver::{Gpu, Stored};
+use self::groups::{CudaBatch, CudaGroups};
 use self::job::CudaJob;
 use crate::Error;
 use crate::device::DeviceInfo;
-use crate::engine::{Engine, Grouped, Job, Task};
+use crate::engine::{Batch, Engine, Grouped, Groups, Job, Task};
 use crate::points::Points;
 
 pub(crate) use self::driver::count;
@@ -70,6 +73,27 @@ impl<T: Number> Engine<T> for CudaEngine {
 
     fn load<'a>(&self, points: &'a Points<'_, T>, task: Task) -> Result<Box<dyn Job<T> + 'a>, Error> {
         Ok(Box::new(CudaJob::load(self.gpu.stream()?, points, task)?))
+    }
+
+    fn load_batch<'a>(
+        &self,
+        points: &'a Points<'_, T>,
+        problems: usize,
+        k: usize,
+    ) -> Result<Option<Box<dyn Batch<T> + 'a>>, Error> {
+        // Numbers of clusters, and one more, are labels.
+        if problems.saturating_mul(k) >= u32::MAX as usize {
+            return Ok(None);
+        }
+        let stream = self.gpu.stream()?;
+        if !CudaBatch::<T>::pays(&stream, points.facts(), problems, k) {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(CudaBatch::load(stream, points, problems, k)?)))
+    }
+
+    fn load_groups<'a>(&self, points: &'a Points<'_, T>, _: usize) -> Result<Box<dyn Groups<T> + 'a>, Error> {
+        Ok(Box::new(CudaGroups::load(self.gpu.stream()?, points)?))
     }
 }
 

@@ -7,6 +7,7 @@ use kmeans_core::scalar::power_of_two;
 
 use super::Number;
 use super::driver::{Arg, Array, read, read_as, read_part, write, write_part};
+use super::groups::Table;
 use super::job::Data;
 use super::sums::Sums;
 use crate::Error;
@@ -50,6 +51,7 @@ struct Rounded {
 
 /// Room for the centroids of a round.
 struct Clusters<T> {
+    groups: usize,
     k: usize,
     norms: Array<f32>,
     rounded: Option<Rounded>,
@@ -98,6 +100,16 @@ fn width<T: Number>(d: usize) -> usize {
 /// Room for rows with more than two candidates; any will do.
 fn room(n: usize) -> usize {
     n / 32 + 1024
+}
+
+/// Whether they can for groups of such points.
+pub fn can_stream_groups<T: Number>(facts: &Facts, k: usize) -> bool {
+    can_stream::<T>(facts, k) && width::<T>(facts.d) <= 128
+}
+
+/// Bytes on the device, for groups of k clusters each.
+pub fn groups_bytes<T: Number>(facts: &Facts, groups: usize, k: usize) -> u64 {
+    bytes::<T>(facts, groups * k.next_multiple_of(TILE_ROWS as usize))
 }
 
 /// Bytes on the device.
@@ -227,33 +239,66 @@ impl<T: Number> Streaming<T> {
         k: usize,
         labels: &mut Array<u32>,
     ) -> Result<(), Error> {
+        self.find(data, centroids, None, k, labels)
+    }
+
+    /// Lets rows of no group have nothing open: once, before [`assign_groups`](Self::assign_groups).
+    pub fn close_all(&mut self, data: &Data<'_, T>) -> Result<(), Error> {
+        let kernel = &launch::GROUPS_OUTSIDE;
+        let arguments = [write(&mut self.others), Arg::U32(u32::MAX), Arg::U64(data.n())];
+        data.launch(kernel, kernel.thread_each(data.n()), &arguments)
+    }
+
+    /// The label of every row of a group among the group's own `centroids`, `[groups, k, d]`, from 0 on. `table` is of tiles of
+    /// `STREAM_ROWS` rows.
+    pub fn assign_groups(
+        &mut self,
+        data: &Data<'_, T>,
+        centroids: &Array<T>,
+        table: &Table,
+        k: usize,
+        labels: &mut Array<u32>,
+    ) -> Result<(), Error> {
+        self.find(data, centroids, Some(table), k, labels)
+    }
+
+    fn find(
+        &mut self,
+        data: &Data<'_, T>,
+        centroids: &Array<T>,
+        table: Option<&Table>,
+        k: usize,
+        labels: &mut Array<u32>,
+    ) -> Result<(), Error> {
+        let groups = table.map_or(1, |table| table.groups as usize);
         let mut clusters = match self.clusters.take() {
-            Some(clusters) if clusters.k == k => clusters,
-            _ => Clusters::new(data, k)?,
+            Some(clusters) if (clusters.groups, clusters.k) == (groups, k) => clusters,
+            _ => Clusters::new(data, groups, k)?,
         };
         data.stream.clear(&mut self.scalars)?;
         self.lay_out(data, centroids, &mut clusters)?;
-        self.stream(data, &clusters, labels)?;
-        self.settle(data, centroids, k, labels)?;
+        self.stream(data, &clusters, table, labels)?;
+        self.settle(data, centroids, table, k, labels)?;
         self.clusters = Some(clusters);
         Ok(())
     }
 
     /// The centroids as tiles.
     fn lay_out(&mut self, data: &Data<'_, T>, centroids: &Array<T>, clusters: &mut Clusters<T>) -> Result<(), Error> {
-        let k = clusters.k;
-        let (k_, d_) = (Arg::U32(k as u32), Arg::U32(width::<T>(data.facts.d) as u32));
+        let (groups, k) = (clusters.groups as u32, clusters.k as u32);
+        let all = clusters.groups * clusters.k;
+        let (k_, d_) = (Arg::U32(k), Arg::U32(width::<T>(data.facts.d) as u32));
         match &self.rows {
             Rows::Half { .. } => {
                 let largest = write_part(&mut self.scalars, 0..1);
                 let norms = write(&mut clusters.norms);
-                let arguments = [read(centroids), norms, largest, Arg::U64(k as u64), d_];
-                data.launch(&launch::ASSIGN_LENGTHS, launch::assign_lengths(k as u64), &arguments)?;
+                let arguments = [read(centroids), norms, largest, Arg::U64(all as u64), d_];
+                data.launch(&launch::ASSIGN_LENGTHS, launch::assign_lengths(all as u64), &arguments)?;
             }
             Rows::Rounded { centre, scale, .. } => {
                 let largest = write_part(&mut self.scalars, 0..2);
                 let into = clusters.rounded.as_mut().expect("made for rounded points");
-                round(data, (read(centroids), k), (centre, *scale), into, largest)?;
+                round(data, (read(centroids), all), (centre, *scale), into, largest)?;
             }
         }
         let (matrix, norms, element) = match &clusters.rounded {
@@ -270,15 +315,25 @@ impl<T: Number> Streaming<T> {
             k_,
             d_,
         ];
-        data.stream.launch(&launch::ASSIGN_TILES, element, launch::assign_tiles(k as u32), &arguments)
+        data.stream.launch(&launch::ASSIGN_TILES, element, launch::assign_tiles(groups, k), &arguments)
     }
 
     /// Labels, or candidates for them.
-    fn stream(&mut self, data: &Data<'_, T>, clusters: &Clusters<T>, labels: &mut Array<u32>) -> Result<(), Error> {
+    fn stream(
+        &mut self,
+        data: &Data<'_, T>,
+        clusters: &Clusters<T>,
+        table: Option<&Table>,
+        labels: &mut Array<u32>,
+    ) -> Result<(), Error> {
         let (n, width) = (data.n(), width::<T>(data.facts.d) as u32);
         let multiprocessors = data.stream.gpu().multiprocessors;
         let half = is_half::<T>();
         let kernel = match (width, half) {
+            (..=64, true) if table.is_some() => &launch::GROUPS_STREAM_64,
+            (..=64, false) if table.is_some() => &launch::GROUPS_STREAM_64_ROUNDED,
+            (_, true) if table.is_some() => &launch::GROUPS_STREAM_128,
+            (_, false) if table.is_some() => &launch::GROUPS_STREAM_128_ROUNDED,
             (..=64, true) => &launch::ASSIGN_STREAM_64,
             (..=64, false) => &launch::ASSIGN_STREAM_64_ROUNDED,
             (..=128, true) => &launch::ASSIGN_STREAM_128,
@@ -287,10 +342,10 @@ impl<T: Number> Streaming<T> {
             (_, false) => &launch::ASSIGN_STREAM_LONG_ROUNDED,
         };
         let long = width > 128;
-        let geometry = if long {
-            launch::assign_stream_long(n, multiprocessors)
-        } else {
-            launch::assign_stream(n, width, multiprocessors)
+        let geometry = match table {
+            Some(table) => launch::groups_stream(table.tiles, width, multiprocessors),
+            None if long => launch::assign_stream_long(n, multiprocessors),
+            None => launch::assign_stream(n, width, multiprocessors),
         };
         let starts = if long { read(&clusters.plain_starts) } else { clusters.starts.read() };
         let tiles = clusters.tiles.read();
@@ -302,43 +357,47 @@ impl<T: Number> Streaming<T> {
                 vec![read(&points.halves), tiles, starts, read(&points.norms), read(&points.errors), largest]
             }
         };
+        arguments.extend(table.into_iter().flat_map(Table::arguments));
         arguments.extend([write(labels), write(&mut self.others)]);
         arguments.extend([write(&mut self.open_rows), write(&mut self.open_codes), open, Arg::U32(self.room)]);
-        arguments.extend([Arg::U64(n), Arg::U32(clusters.k as u32), Arg::U32(width)]);
+        arguments.push(table.map_or(Arg::U64(n), |table| Arg::U32(table.tiles as u32)));
+        arguments.extend([Arg::U32(clusters.k as u32), Arg::U32(width)]);
         data.launch(kernel, geometry, &arguments)
     }
 
     /// Labels of the rows that are open.
-    fn settle(&self, data: &Data<'_, T>, centroids: &Array<T>, k: usize, labels: &mut Array<u32>) -> Result<(), Error> {
-        let arguments = [
-            data.points.arg(),
-            read(centroids),
-            read(&self.others),
-            read(&self.open_rows),
-            read(&self.open_codes),
-            read_part(&self.scalars, OPEN..OPEN + 1),
-            Arg::U32(self.room),
-            write(labels),
-            Arg::U64(data.n()),
-            Arg::U32(k as u32),
-            Arg::U32(data.d()),
-        ];
+    fn settle(
+        &self,
+        data: &Data<'_, T>,
+        centroids: &Array<T>,
+        table: Option<&Table>,
+        k: usize,
+        labels: &mut Array<u32>,
+    ) -> Result<(), Error> {
+        let mut arguments = vec![data.points.arg(), read(centroids)];
+        arguments.extend(table.map(Table::ranges));
+        arguments.extend([read(&self.others), read(&self.open_rows), read(&self.open_codes)]);
+        arguments.extend([read_part(&self.scalars, OPEN..OPEN + 1), Arg::U32(self.room), write(labels)]);
+        arguments.extend([Arg::U64(data.n()), Arg::U32(k as u32), Arg::U32(data.d())]);
+        arguments.extend(table.map(|table| Arg::U32(table.groups)));
+        let kernel = if table.is_some() { &launch::GROUPS_SETTLE } else { &launch::ASSIGN_SETTLE };
         let geometry = launch::assign_settle(data.n(), data.stream.gpu().multiprocessors);
-        data.launch(&launch::ASSIGN_SETTLE, geometry, &arguments)
+        data.launch(kernel, geometry, &arguments)
     }
 }
 
 impl<T: Number> Clusters<T> {
-    fn new(data: &Data<'_, T>, k: usize) -> Result<Self, Error> {
+    fn new(data: &Data<'_, T>, groups: usize, k: usize) -> Result<Self, Error> {
         let stream = &data.stream;
-        let rows = k.next_multiple_of(TILE_ROWS as usize);
+        let all = groups * k;
+        let rows = groups * k.next_multiple_of(TILE_ROWS as usize);
         let columns = width::<T>(data.facts.d).next_multiple_of(64);
         let (tiles, starts, rounded) = if is_half::<T>() {
             (Tiles::Own(stream.array(rows * columns)?), Tiles::Own(stream.array(rows * 16)?), None)
         } else {
-            let rounded = Some(Rounded::new(data, k)?);
+            let rounded = Some(Rounded::new(data, all)?);
             (Tiles::Halves(stream.array(rows * columns)?), Tiles::Halves(stream.array(rows * 16)?), rounded)
         };
-        Ok(Self { k, norms: stream.array(k)?, rounded, tiles, starts, plain_starts: stream.array(rows)? })
+        Ok(Self { groups, k, norms: stream.array(all)?, rounded, tiles, starts, plain_starts: stream.array(rows)? })
     }
 }

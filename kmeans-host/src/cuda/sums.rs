@@ -5,7 +5,7 @@ use kmeans_core::fixed::{FixedPoint, Width};
 use kmeans_core::launch::{self, Kernel, SUM_WORDS};
 
 use super::Number;
-use super::driver::{Arg, Array, read, write};
+use super::driver::{Arg, Array, Stream, read, write};
 use super::job::Data;
 use crate::Error;
 use crate::points::Facts;
@@ -144,6 +144,11 @@ impl Sums {
         8 * k as u64 * (words + weights) + order
     }
 
+    /// Words of a sum of such points, each weighing 1.
+    pub fn words(facts: &Facts) -> u32 {
+        Format::of_points(facts, false).words
+    }
+
     /// For k clusters, with the points' weights if they have some.
     pub fn new<T: Number>(data: &Data<'_, T>, k: usize) -> Result<Self, Error> {
         let mut sums = Self::with_format(data, k, Format::of_points(data.facts, data.facts.weights.is_some()))?;
@@ -277,8 +282,13 @@ impl Sums {
         data.launch(kernel, launch::sum_sorted(n, d), &arguments)
     }
 
-    /// The means; a cluster without weight keeps its centroid.
-    pub fn divide<T: Number>(&self, data: &Data<'_, T>, old: &Array<T>, centroids: &mut Array<T>) -> Result<(), Error> {
+    /// The means, rounded to `C`; a cluster without weight keeps its centroid.
+    pub fn divide<T: Number, C: Number>(
+        &self,
+        data: &Data<'_, T>,
+        old: &Array<C>,
+        centroids: &mut Array<C>,
+    ) -> Result<(), Error> {
         let d = Arg::U32(data.d());
         let (exponent, words) = (Arg::I32(self.format.exponent), Arg::U32(self.format.words));
         let (sums, counts, old, centroids) = (read(&self.sums), read(&self.counts), read(old), write(centroids));
@@ -287,11 +297,11 @@ impl Sums {
             let totals = read(&weighted.totals);
             let arguments = [sums, totals, old, centroids, exponent, words, total_exponent, total_words, d];
             let kernel = &launch::SCALE_DIVIDE_WEIGHTED;
-            return data.launch(kernel, kernel.blocks(self.k as u64, 0), &arguments);
+            return data.stream.launch(kernel, C::NAME, kernel.blocks(self.k as u64, 0), &arguments);
         }
         let integers = |kernel: &Kernel| {
             let arguments = [sums, counts, old, centroids, exponent, d];
-            data.launch(kernel, kernel.blocks(self.k as u64, 0), &arguments)
+            data.stream.launch(kernel, C::NAME, kernel.blocks(self.k as u64, 0), &arguments)
         };
         match self.format.words {
             1 => integers(&launch::SCALE_DIVIDE_NARROW),
@@ -299,9 +309,30 @@ impl Sums {
             _ => {
                 let arguments = [sums, counts, old, centroids, exponent, words, d];
                 let kernel = &launch::SCALE_DIVIDE_LIMBS;
-                data.launch(kernel, kernel.blocks(self.k as u64, 0), &arguments)
+                data.stream.launch(kernel, C::NAME, kernel.blocks(self.k as u64, 0), &arguments)
             }
         }
+    }
+
+    /// The unit's exponent, and words per sum.
+    pub fn format(&self) -> (i32, u32) {
+        (self.format.exponent, self.format.words)
+    }
+
+    /// Zeros in place of sums and counts.
+    pub fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
+        stream.clear(&mut self.sums)?;
+        stream.clear(&mut self.counts)
+    }
+
+    /// Sums and counts, to read.
+    pub fn read(&self) -> [Arg<'_>; 2] {
+        [read(&self.sums), read(&self.counts)]
+    }
+
+    /// Sums and counts, to write or add to.
+    pub fn write(&mut self) -> [Arg<'_>; 2] {
+        [write(&mut self.sums), write(&mut self.counts)]
     }
 
     /// The words of a sum, where sums are unweighted integers.

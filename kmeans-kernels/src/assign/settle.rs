@@ -10,6 +10,48 @@ use crate::device::{
 use crate::distance::between_rows;
 use kmeans_core::launch::{SETTLE_ROWS as ROWS, TILE_ROWS};
 
+/// Where the centroids that a row is compared with begin.
+trait Home: Copy {
+    /// The number of the first of them.
+    fn first(self, row: u64) -> u64;
+}
+
+/// All rows are compared with the same.
+#[derive(Clone, Copy)]
+struct One;
+
+impl Home for One {
+    #[inline(always)]
+    fn first(self, _: u64) -> u64 {
+        0
+    }
+}
+
+/// Each group of rows, in ascending order, has k of its own.
+#[derive(Clone, Copy)]
+struct PerGroup<'a> {
+    ranges: In<'a, u64>,
+    groups: u32,
+    k: u32,
+}
+
+impl Home for PerGroup<'_> {
+    #[inline(always)]
+    fn first(self, row: u64) -> u64 {
+        // The last group that begins at or before the row: only rows of groups are open.
+        let (mut low, mut high) = (0, self.groups);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if self.ranges.get(2 * middle as u64) <= row {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        low as u64 * self.k as u64
+    }
+}
+
 /// Decides all rows that are open: the first blocks take `ROWS` rows each, the others the list.
 #[inline(always)]
 pub fn settle<T: Number>(
@@ -25,19 +67,67 @@ pub fn settle<T: Number>(
     k: u32,
     d: u32,
 ) {
+    settle_at(One, points, centroids, others, open_rows, open_codes, open, room, labels, n, k, d);
+}
+
+/// The same where each group of rows, in ascending order, has centroids of its own; labels count from its first.
+#[inline(always)]
+pub fn settle_groups<T: Number>(
+    points: In<T>,
+    centroids: In<T>,
+    ranges: In<u64>,
+    others: In<u32>,
+    open_rows: In<u64>,
+    open_codes: In<u32>,
+    open: In<u32>,
+    room: u32,
+    labels: Out<u32>,
+    n: u64,
+    k: u32,
+    d: u32,
+    groups: u32,
+) {
+    let home = PerGroup { ranges, groups, k };
+    settle_at(home, points, centroids, others, open_rows, open_codes, open, room, labels, n, k, d);
+}
+
+#[inline(always)]
+fn settle_at<T: Number>(
+    home: impl Home,
+    points: In<T>,
+    centroids: In<T>,
+    others: In<u32>,
+    open_rows: In<u64>,
+    open_codes: In<u32>,
+    open: In<u32>,
+    room: u32,
+    labels: Out<u32>,
+    n: u64,
+    k: u32,
+    d: u32,
+) {
     let blocks = n.div_ceil(ROWS as u64) as u32;
     if block_index() < blocks {
-        settle_pairs(points, centroids, others, labels, n, k, d);
+        settle_pairs(home, points, centroids, others, labels, n, k, d);
     } else {
         let (block, blocks) = (block_index() - blocks, grid_size() - blocks);
-        settle_listed(points, centroids, open_rows, open_codes, open, room, labels, k, d, block, blocks);
+        settle_listed(home, points, centroids, open_rows, open_codes, open, room, labels, k, d, block, blocks);
     }
 }
 
 /// Decides the rows with two candidates, `labels` and `others`, and those for which there was no room in the list. `ROWS` rows
 /// per block, put together so that all threads have work.
 #[inline(always)]
-fn settle_pairs<T: Number>(points: In<T>, centroids: In<T>, others: In<u32>, labels: Out<u32>, n: u64, k: u32, d: u32) {
+fn settle_pairs<T: Number>(
+    home: impl Home,
+    points: In<T>,
+    centroids: In<T>,
+    others: In<u32>,
+    labels: Out<u32>,
+    n: u64,
+    k: u32,
+    d: u32,
+) {
     let mut shared = SharedMemory::new();
     // Rows with two candidates from the front, rows with more from the back.
     let list = shared.array::<u32>(ROWS);
@@ -67,7 +157,8 @@ fn settle_pairs<T: Number>(points: In<T>, centroids: In<T>, others: In<u32>, lab
         let row = if i < pairs { first + list.get(i) as u64 } else { n };
         if row < n {
             let label = if lane().is_multiple_of(2) { labels.get(row) } else { others.get(row) };
-            nearest = nearest.offer(label, between_rows(points, row * d_long, centroids, label as u64 * d_long, d));
+            let c = (home.first(row) + label as u64) * d_long;
+            nearest = nearest.offer(label, between_rows(points, row * d_long, centroids, c, d));
         }
         nearest = nearest.merge_lanes(2);
         if row < n && lane().is_multiple_of(2) {
@@ -77,7 +168,7 @@ fn settle_pairs<T: Number>(points: In<T>, centroids: In<T>, others: In<u32>, lab
     }
     for i in 0..many {
         let row = first + list.get(ROWS - 1 - i) as u64;
-        nearests.settle(points, centroids, row, labels, k, d);
+        nearests.settle(points, centroids.skip(home.first(row) * d_long), row, labels, k, d);
     }
 }
 
@@ -123,6 +214,7 @@ impl Nearests<'_> {
 /// Decides the rows of the list: a warp has a row, or the whole block if any centroid is a candidate.
 #[inline(always)]
 fn settle_listed<T: Number>(
+    home: impl Home,
     points: In<T>,
     centroids: In<T>,
     open_rows: In<u64>,
@@ -144,11 +236,14 @@ fn settle_listed<T: Number>(
     while first < count {
         let i = first + thread_index() / WARP;
         if i < count && open_codes.get(i as u64 * 8) != MANY {
-            settle_named(points, centroids, open_rows.get(i as u64), open_codes, i as u64 * 8, labels, k, d);
+            let row = open_rows.get(i as u64);
+            let own = centroids.skip(home.first(row) * d as u64);
+            settle_named(points, own, row, open_codes, i as u64 * 8, labels, k, d);
         }
         for i in first..first + warps {
             if i < count && open_codes.get(i as u64 * 8) == MANY {
-                nearests.settle(points, centroids, open_rows.get(i as u64), labels, k, d);
+                let row = open_rows.get(i as u64);
+                nearests.settle(points, centroids.skip(home.first(row) * d as u64), row, labels, k, d);
             }
         }
         first += blocks * warps;
@@ -209,4 +304,12 @@ device::entries! {
     assign_settle_f32: (f32),
     assign_settle_f16: (half::f16),
     assign_settle_bf16: (half::bf16),
+}
+
+device::entries! {
+    in hopper: settle_groups(points: In<T>, centroids: In<T>, ranges: In<u64>, others: In<u32>, open_rows: In<u64>,
+        open_codes: In<u32>, open: In<u32>, room: u32, labels: Out<u32>, n: u64, k: u32, d: u32, groups: u32);
+    groups_settle_f32: (f32),
+    groups_settle_f16: (half::f16),
+    groups_settle_bf16: (half::bf16),
 }

@@ -18,6 +18,7 @@ use crate::device::{
     sync_block, sync_warp, thread_index, wait_copies, wait_products, warp_index,
 };
 use crate::distance::or_zero;
+use crate::groups::Table;
 use kmeans_core::launch::{STREAM_ROWS as ROWS, TILE_ROWS as TILE};
 
 /// Rows whose products are begun at once.
@@ -89,6 +90,51 @@ impl Ring {
     }
 }
 
+/// Some rows that are compared with the same centroids.
+#[derive(Clone, Copy)]
+pub struct Rows {
+    first: u64,
+    end: u64,
+    /// The group of centroids.
+    group: u32,
+}
+
+/// Which rows blocks take: block b of g takes number b, b + g, b + 2g and so on.
+pub trait Plan: Copy {
+    /// Number `index`, if there is one: at most 256 rows.
+    fn rows(self, index: u32) -> Option<Rows>;
+}
+
+/// n rows, compared with one group of centroids.
+#[derive(Clone, Copy)]
+struct All(u64);
+
+impl Plan for All {
+    #[inline(always)]
+    fn rows(self, index: u32) -> Option<Rows> {
+        let first = index as u64 * ROWS as u64;
+        if first < self.0 { Some(Rows { first, end: self.0.min(first + ROWS as u64), group: 0 }) } else { None }
+    }
+}
+
+/// Tiles of groups of rows, of 256 rows at most.
+#[derive(Clone, Copy)]
+struct Tiles<'a> {
+    table: Table<'a>,
+    tiles: u32,
+}
+
+impl Plan for Tiles<'_> {
+    #[inline(always)]
+    fn rows(self, index: u32) -> Option<Rows> {
+        if index >= self.tiles {
+            return None;
+        }
+        let tile = self.table.tile_number(index)?;
+        Some(Rows { first: tile.first, end: tile.end, group: tile.group })
+    }
+}
+
 /// The points and what is known about them.
 #[derive(Clone, Copy)]
 struct Points<'a, T> {
@@ -97,19 +143,22 @@ struct Points<'a, T> {
     norms: In<'a, f32>,
     /// |x' − x̃| of each, if rounded.
     errors: Option<In<'a, f32>>,
-    n: u64,
     d: u32,
 }
 
 #[inline(always)]
-fn run<T: Half, C: Columns>(
+fn run<T: Half, C: Columns, P: Plan>(
     points: Points<T>,
+    plan: P,
     tiles: In<T>,
     starts: In<T>,
     largest: In<u32>,
     results: Results,
     k: u32,
 ) {
+    if plan.rows(block_index()).is_none() {
+        return;
+    }
     let mut shared = SharedMemory::new();
     let slices = C::SLICES;
     let rows = [Swizzled::new(&mut shared, ROWS * slices), Swizzled::new(&mut shared, ROWS * slices)];
@@ -146,23 +195,23 @@ fn run<T: Half, C: Columns>(
     let warp = warp_index();
     let count = k.div_ceil(TILE);
     if warp < WORKERS {
-        compute::<T, C>(block, points.n, count);
+        compute::<T, C>(block, plan, count);
     } else if warp < WORKERS + LOADERS {
         let error = if points.errors.is_some() { largest.get(1) } else { 0 };
-        copy_rows::<T, C>(block, points, Bound::new::<T>(largest.get(0), error, points.d));
+        copy_rows::<T, C>(block, points, plan, Bound::new::<T>(largest.get(0), error, points.d));
     } else if warp == WORKERS + LOADERS {
         if lane() == 0 {
-            copy_tiles::<T, C>(block, points.n, tiles, starts, count);
+            copy_tiles::<T, C>(block, plan, tiles, starts, count);
         }
     } else {
-        conclude(block, points.n, results);
+        conclude(block, plan, results);
     }
 }
 
 /// Copies the rows of all rounds of the block, with zeros beyond the matrix; the work of [`LOADERS`] warps.
 #[inline(always)]
-fn copy_rows<T: Half, C: Columns>(block: Block<T>, points: Points<T>, bound: Bound) {
-    let Points { elements, n, d, .. } = points;
+fn copy_rows<T: Half, C: Columns>(block: Block<T>, points: Points<T>, plan: impl Plan, bound: Bound) {
+    let Points { elements, d, .. } = points;
     // A lane has one piece of every so many rows.
     let pieces = C::SLICES * Swizzled::<T>::ROW / PIECE;
     let thread = thread_index() - WORKERS * WARP;
@@ -170,13 +219,13 @@ fn copy_rows<T: Half, C: Columns>(block: Block<T>, points: Points<T>, bound: Bou
     let each = LOADERS * WARP / pieces;
     let (column, slice, piece) = (piece * PIECE, piece / 8 * ROWS, piece % 8);
     let mut ring = Ring::START;
-    let mut first = block_index() as u64 * ROWS as u64;
-    loop {
+    let mut index = block_index();
+    while let Some(Rows { first, end, .. }) = plan.rows(index) {
         const OWN: usize = (ROWS / (LOADERS * WARP)) as usize;
         let mut margins = [0.0; OWN];
         for (i, margin) in (0..).zip(&mut margins) {
             let row = first + (thread + i * LOADERS * WARP) as u64;
-            if row < n {
+            if row < end {
                 let error = if let Some(errors) = points.errors { errors.get(row) } else { 0.0 };
                 *margin = bound.margin(points.norms.get(row), error);
             }
@@ -184,7 +233,7 @@ fn copy_rows<T: Half, C: Columns>(block: Block<T>, points: Points<T>, bound: Bou
         block.barriers.wait(ROWS_FREE + ring.index, ring.parity ^ 1);
         let rows = if ring.index == 0 { block.rows[0] } else { block.rows[1] };
         // A row of whole pieces begins at a multiple of 16 bytes, as the matrix does.
-        if d.is_multiple_of(PIECE) && column < d && first + ROWS as u64 <= n {
+        if d.is_multiple_of(PIECE) && column < d && first + ROWS as u64 <= end {
             let from = (first + start as u64) * d as u64 + column as u64;
             for i in 0..ROWS / each {
                 let further = (i * each) as u64 * d as u64;
@@ -194,13 +243,13 @@ fn copy_rows<T: Half, C: Columns>(block: Block<T>, points: Points<T>, bound: Bou
             let mut y = start;
             while y < ROWS {
                 let row = first + y as u64;
-                if row >= n || column >= d {
+                if row >= end || column >= d {
                     rows.clear(slice + y, piece);
                 } else if d.is_multiple_of(PIECE) {
                     rows.copy_async(slice + y, piece, elements, row * d as u64 + column as u64);
                 } else {
                     for j in 0..PIECE {
-                        rows.set(slice + y, piece * PIECE + j, or_zero(elements, row, n, column + j, d));
+                        rows.set(slice + y, piece * PIECE + j, or_zero(elements, row, end, column + j, d));
                     }
                 }
                 y += each;
@@ -214,34 +263,29 @@ fn copy_rows<T: Half, C: Columns>(block: Block<T>, points: Points<T>, bound: Bou
         fence_tiles();
         block.barriers.arrive(ROWS_FULL + ring.index);
         ring.next(2);
-        first += grid_size() as u64 * ROWS as u64;
-        if first >= n {
-            return;
-        }
+        index += grid_size();
     }
 }
 
 /// Copies all tiles for each round of the block; a lane's work.
 #[inline(always)]
-fn copy_tiles<T: Half, C: Columns>(block: Block<T>, n: u64, tiles: In<T>, starts: In<T>, count: u32) {
+fn copy_tiles<T: Half, C: Columns>(block: Block<T>, plan: impl Plan, tiles: In<T>, starts: In<T>, count: u32) {
     let mut ring = Ring::START;
-    let mut first = block_index() as u64 * ROWS as u64;
+    let mut index = block_index();
     let rows = TILE * C::SLICES;
-    loop {
-        for tile in 0..count {
+    while let Some(Rows { group, .. }) = plan.rows(index) {
+        let before = group as u64 * count as u64;
+        for tile in before..before + count as u64 {
             block.barriers.wait(TILE_FREE + ring.index, ring.parity ^ 1);
             let full = TILE_FULL + ring.index;
             block.barriers.arrive_expecting(full, (rows * Swizzled::<T>::ROW + TILE * Narrow::<T>::ROW) * T::SIZE);
-            let from = (tile as u64 * rows as u64) * Swizzled::<T>::ROW as u64;
+            let from = (tile * rows as u64) * Swizzled::<T>::ROW as u64;
             block.tiles.copy_bulk(ring.index * rows, rows, tiles, from, block.barriers, full);
-            let from = tile as u64 * TILE as u64 * Narrow::<T>::ROW as u64;
+            let from = tile * TILE as u64 * Narrow::<T>::ROW as u64;
             block.starts.copy_bulk(ring.index * TILE, TILE, starts, from, block.barriers, full);
             ring.next(STAGES);
         }
-        first += grid_size() as u64 * ROWS as u64;
-        if first >= n {
-            return;
-        }
+        index += grid_size();
     }
 }
 
@@ -260,7 +304,7 @@ fn begin<T: Half, C: Columns>(block: Block<T>, group: u32, buffer: u32, half: u3
 
 /// Computes scores and looks through them; the work of two groups of four warps.
 #[inline(always)]
-fn compute<T: Half, C: Columns>(block: Block<T>, n: u64, count: u32) {
+fn compute<T: Half, C: Columns>(block: Block<T>, plan: impl Plan, count: u32) {
     // The lane's first row of each half.
     let warp = warp_index();
     let group = warp / 4;
@@ -276,7 +320,7 @@ fn compute<T: Half, C: Columns>(block: Block<T>, n: u64, count: u32) {
     let mut leading = [Leading::new([0.0; 2]); 2];
     let runs = Runs::new(count);
     let (mut stages, mut buffers) = (Ring::START, Ring::START);
-    let (mut first, mut tile) = (block_index() as u64 * ROWS as u64, 0);
+    let (mut index, mut tile) = (block_index(), 0);
     // Those of the scores of the higher half that are under way; `count` for no scores yet.
     let (mut tile_before, mut stage_before, mut buffer_before) = (count, 0, 0);
     // The parity of the round that a half's conclusions belong to.
@@ -321,8 +365,8 @@ fn compute<T: Half, C: Columns>(block: Block<T>, n: u64, count: u32) {
             parities[0] ^= 1;
             tile = 0;
             buffers.next(2);
-            first += grid_size() as u64 * ROWS as u64;
-            if first >= n {
+            index += grid_size();
+            if plan.rows(index).is_none() {
                 break;
             }
         }
@@ -337,10 +381,10 @@ fn compute<T: Half, C: Columns>(block: Block<T>, n: u64, count: u32) {
 
 /// Writes the outcome of all rounds; a warp's work.
 #[inline(always)]
-fn conclude<T: Half>(block: Block<T>, n: u64, results: Results) {
+fn conclude<T: Half>(block: Block<T>, plan: impl Plan, results: Results) {
     let mut parity = 0;
-    let mut first = block_index() as u64 * ROWS as u64;
-    loop {
+    let mut index = block_index();
+    while let Some(Rows { first, end, .. }) = plan.rows(index) {
         for half in 0..2 {
             let seen = if half == 0 { block.seen[0] } else { block.seen[1] };
             block.barriers.wait(SEEN_FULL + half, parity);
@@ -348,7 +392,7 @@ fn conclude<T: Half>(block: Block<T>, n: u64, results: Results) {
             while place < ROWS / 2 {
                 let y = place / HALF * 2 * HALF + half * HALF + place % HALF;
                 let row = first + y as u64;
-                if row < n {
+                if row < end {
                     seen.conclude(place, row, results);
                 }
                 place += WARP;
@@ -356,10 +400,7 @@ fn conclude<T: Half>(block: Block<T>, n: u64, results: Results) {
             block.barriers.arrive(SEEN_FREE + half);
         }
         parity ^= 1;
-        first += grid_size() as u64 * ROWS as u64;
-        if first >= n {
-            return;
-        }
+        index += grid_size();
     }
 }
 
@@ -381,9 +422,9 @@ pub fn stream<T: Half, C: Columns>(
     k: u32,
     d: u32,
 ) {
-    let points = Points { elements: points, norms: x_norms, errors: None, n, d };
+    let points = Points { elements: points, norms: x_norms, errors: None, d };
     let results = Results { labels, others, open_rows, open_codes, open, room };
-    run::<T, C>(points, tiles, starts, largest, results, k);
+    run::<T, C, All>(points, All(n), tiles, starts, largest, results, k);
 }
 
 /// Labels of points that [`halves`](super::halves) has rounded.
@@ -405,9 +446,65 @@ pub fn stream_rounded<C: Columns>(
     k: u32,
     d: u32,
 ) {
-    let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), n, d };
+    let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), d };
     let results = Results { labels, others, open_rows, open_codes, open, room };
-    run::<half::f16, C>(points, tiles, starts, largest, results, k);
+    run::<half::f16, C, All>(points, All(n), tiles, starts, largest, results, k);
+}
+
+/// Labels of 16-bit points among the centroids of their own group, counted from its first. A table of tiles of 256 rows, `count` of them, says
+/// which rows are of which group; `tiles` and `starts` have each group's centroids in whole tiles.
+#[inline(always)]
+pub fn stream_groups<T: Half, C: Columns>(
+    points: In<T>,
+    tiles: In<T>,
+    starts: In<T>,
+    x_norms: In<f32>,
+    largest: In<u32>,
+    ranges: In<u64>,
+    tile_starts: In<u32>,
+    owners: In<u32>,
+    labels: Out<u32>,
+    others: Out<u32>,
+    open_rows: Out<u64>,
+    open_codes: Out<u32>,
+    open: Out<u32>,
+    room: u32,
+    count: u32,
+    k: u32,
+    d: u32,
+) {
+    let points = Points { elements: points, norms: x_norms, errors: None, d };
+    let table = Table { ranges, starts: tile_starts, owners, tile_rows: ROWS };
+    let results = Results { labels, others, open_rows, open_codes, open, room };
+    run::<T, C, Tiles>(points, Tiles { table, tiles: count }, tiles, starts, largest, results, k);
+}
+
+/// The same for points that [`halves`](super::halves) has rounded.
+#[inline(always)]
+pub fn stream_groups_rounded<C: Columns>(
+    halves: In<half::f16>,
+    tiles: In<half::f16>,
+    starts: In<half::f16>,
+    x_norms: In<f32>,
+    x_errors: In<f32>,
+    largest: In<u32>,
+    ranges: In<u64>,
+    tile_starts: In<u32>,
+    owners: In<u32>,
+    labels: Out<u32>,
+    others: Out<u32>,
+    open_rows: Out<u64>,
+    open_codes: Out<u32>,
+    open: Out<u32>,
+    room: u32,
+    count: u32,
+    k: u32,
+    d: u32,
+) {
+    let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), d };
+    let table = Table { ranges, starts: tile_starts, owners, tile_rows: ROWS };
+    let results = Results { labels, others, open_rows, open_codes, open, room };
+    run::<half::f16, C, Tiles>(points, Tiles { table, tiles: count }, tiles, starts, largest, results, k);
 }
 
 device::entries! {
@@ -424,4 +521,22 @@ device::entries! {
         x_errors: In<f32>, largest: In<u32>, labels: Out<u32>, others: Out<u32>, open_rows: Out<u64>, open_codes: Out<u32>, open: Out<u32>, room: u32, n: u64, k: u32, d: u32);
     assign_stream_64_rounded: (Slices<1>),
     assign_stream_128_rounded: (Slices<2>),
+}
+
+device::entries! {
+    in hopper: stream_groups(points: In<T>, tiles: In<T>, starts: In<T>, x_norms: In<f32>, largest: In<u32>,
+        ranges: In<u64>, tile_starts: In<u32>, owners: In<u32>, labels: Out<u32>, others: Out<u32>, open_rows: Out<u64>,
+        open_codes: Out<u32>, open: Out<u32>, room: u32, count: u32, k: u32, d: u32);
+    groups_stream_64_f16: (half::f16, Slices<1>),
+    groups_stream_64_bf16: (half::bf16, Slices<1>),
+    groups_stream_128_f16: (half::f16, Slices<2>),
+    groups_stream_128_bf16: (half::bf16, Slices<2>),
+}
+
+device::entries! {
+    in hopper: stream_groups_rounded(halves: In<half::f16>, tiles: In<half::f16>, starts: In<half::f16>, x_norms: In<f32>,
+        x_errors: In<f32>, largest: In<u32>, ranges: In<u64>, tile_starts: In<u32>, owners: In<u32>, labels: Out<u32>,
+        others: Out<u32>, open_rows: Out<u64>, open_codes: Out<u32>, open: Out<u32>, room: u32, count: u32, k: u32, d: u32);
+    groups_stream_64_rounded: (Slices<1>),
+    groups_stream_128_rounded: (Slices<2>),
 }

@@ -8,7 +8,7 @@ use kmeans_core::launch::{TILE_PARTS as PARTS, TILE_ROWS as TILE};
 /// Columns of a slice.
 const ROW: u32 = Swizzled::<half::f16>::ROW;
 
-/// Writes the tiles of [k, d] centroids, `[⌈k/128⌉, ⌈d/64⌉, 128, 64]` in the layout of [`Swizzled`] with zeros beyond the
+/// Writes the tiles of [k, d] centroids, or of more groups of them, as many as blocks are launched for, each in tiles of its own: `[⌈k/128⌉, ⌈d/64⌉, 128, 64]` in the layout of [`Swizzled`] with zeros beyond the
 /// matrix, and what scores begin with, in three parts, `[⌈k/128⌉, 128, 16]` in the layout of [`Narrow`], and
 /// whole, `[⌈k/128⌉, 128]`. `PARTS` blocks per tile.
 #[inline(always)]
@@ -23,20 +23,26 @@ pub fn tiles<T: Half>(
     d: u32,
 ) {
     let (tile, part) = (block_index() / PARTS, block_index() % PARTS);
+    // The tile within its group of centroids.
+    let each = k.div_ceil(TILE);
+    let group = tile.checked_div(each).unwrap_or(0);
+    let within = tile - group * each;
+    let (centroids, c_norms) =
+        (centroids.skip(group as u64 * k as u64 * d as u64), c_norms.skip(group as u64 * k as u64));
     let slices = d.div_ceil(ROW);
     for slice in 0..slices {
         let first = (tile as u64 * slices as u64 + slice as u64) * (TILE * ROW) as u64;
         let mut element = thread_index();
         while element < TILE / PARTS * ROW {
             let (y, x) = (part * (TILE / PARTS) + element / ROW, element % ROW);
-            let value = or_zero(centroids, (tile * TILE + y) as u64, k as u64, slice * ROW + x, d);
+            let value = or_zero(centroids, (within * TILE + y) as u64, k as u64, slice * ROW + x, d);
             tiles.set(first + (Swizzled::<T>::place(y, x / 8) + x % 8) as u64, value);
             element += block_size();
         }
     }
     let y = part * (TILE / PARTS) + thread_index() / Narrow::<T>::ROW;
     if thread_index() < TILE / PARTS * Narrow::<T>::ROW {
-        let (centroid, column) = (tile * TILE + y, thread_index() % Narrow::<T>::ROW);
+        let (centroid, column) = (within * TILE + y, thread_index() % Narrow::<T>::ROW);
         let one = one::<T>(largest.get(0));
         let start = if centroid < k {
             offset(largest.get(0)) as f64 - 0.5 * c_norms.get(centroid as u64) as f64
@@ -45,7 +51,7 @@ pub fn tiles<T: Half>(
             f64::NEG_INFINITY
         };
         if column == 0 {
-            plain_starts.set(centroid as u64, start as f32);
+            plain_starts.set(tile as u64 * TILE as u64 + y as u64, start as f32);
         }
         let parts = if centroid < k { parts(start, one) } else { [T::nearest(f32::NEG_INFINITY), T::ZERO, T::ZERO] };
         let value = match column {

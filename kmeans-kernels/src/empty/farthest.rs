@@ -16,13 +16,13 @@ use crate::device::{
 
 /// The farthest point so far: the bits of its distance, which order as distances do, and its row. No point: 0.
 #[derive(Clone, Copy)]
-struct Farthest {
-    distance: u64,
-    row: u64,
+pub(crate) struct Farthest {
+    pub distance: u64,
+    pub row: u64,
 }
 
 impl Farthest {
-    const NONE: Self = Self { distance: 0, row: u64::MAX };
+    pub const NONE: Self = Self { distance: 0, row: u64::MAX };
 
     /// The farther of two, the lower row of two as far.
     #[inline(always)]
@@ -33,7 +33,7 @@ impl Farthest {
 
     /// The farthest of the block, in thread 0. `per_warp` has two elements per warp.
     #[inline(always)]
-    fn of_block(mut self, per_warp: Shared<u64>) -> Self {
+    pub fn of_block(mut self, per_warp: Shared<u64>) -> Self {
         let mut mask = WARP / 2;
         while mask > 0 {
             self = self.merge(Self { distance: shuffle_xor(self.distance, mask), row: shuffle_xor(self.row, mask) });

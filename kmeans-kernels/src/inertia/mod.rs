@@ -41,7 +41,7 @@ impl Words for ScratchWords<'_> {
 
 /// Adds the limbs of all lanes to those in `limbs` from `first` on, one addition per limb and warp. All lanes take part.
 #[inline(always)]
-fn add_warp(own: ScratchWords, limbs: Out<u64>, first: u64, words: u32) {
+pub(crate) fn add_warp(own: ScratchWords, limbs: Out<u64>, first: u64, words: u32) {
     let mut carried = 0_i64;
     for limb in 0..words {
         let value = own.get(limb) as i64 + carried;

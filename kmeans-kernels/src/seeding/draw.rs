@@ -62,7 +62,7 @@ pub fn draw(
 
 /// What one thread looks at: a run of indices, which all threads' runs together cover in order.
 #[derive(Clone, Copy)]
-struct Run {
+pub(crate) struct Run {
     first: u64,
     end: u64,
 }
@@ -70,14 +70,14 @@ struct Run {
 impl Run {
     /// `each` indices per thread from `first` on, those below `end`.
     #[inline(always)]
-    fn new(each: u64, first: u64, end: u64) -> Self {
+    pub fn new(each: u64, first: u64, end: u64) -> Self {
         let first = first + thread_index() as u64 * each;
         let last = first + each;
         Self { first, end: if last < end { last } else { end } }
     }
 
     #[inline(always)]
-    fn sum(self, amount: impl Fn(u64) -> u64) -> u64 {
+    pub fn sum(self, amount: impl Fn(u64) -> u64) -> u64 {
         let (mut sum, mut index) = (0, self.first);
         while index < self.end {
             sum += amount(index);
@@ -88,7 +88,7 @@ impl Run {
 
     /// The index where the running sum first exceeds `draw`, and by how much `draw` exceeds the sum before it.
     #[inline(always)]
-    fn find(self, mut draw: u64, amount: impl Fn(u64) -> u64) -> (u64, u64) {
+    pub fn find(self, mut draw: u64, amount: impl Fn(u64) -> u64) -> (u64, u64) {
         let mut index = self.first;
         while index < self.end {
             let here = amount(index);

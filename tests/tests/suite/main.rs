@@ -6,6 +6,7 @@
 mod agreement;
 mod agreement_directed;
 mod agreement_scales;
+mod batch;
 mod cases_input;
 mod cases_result;
 mod control;
@@ -25,5 +26,8 @@ mod select_k;
 mod starts;
 mod stops;
 mod threads;
+mod tree;
+mod tree_assign;
+mod tree_control;
 mod video;
 mod views;

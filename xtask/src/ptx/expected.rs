@@ -35,6 +35,12 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("assign_stream_long",            [1, 3, 57, 3, 0, 16]), // slices begun in four places; rows concluded in three, from 4 lanes
     ("assign_stream_long_rounded",    [1, 3, 57, 3, 0, 16]),
     ("assign_settle",                 [6, 0, 48, 0, 0, 0]), // two places for blocks, two for warps, one for lanes that share a row
+    ("groups_stream_64",              [1, 3,  2, 3, 0, 10]), // as assign_stream_64
+    ("groups_stream_128",             [1, 3,  2, 3, 0, 18]),
+    ("groups_stream_64_rounded",      [1, 3,  2, 3, 0, 10]),
+    ("groups_stream_128_rounded",     [1, 3,  2, 3, 0, 18]),
+    ("groups_settle",                 [6, 0, 48, 0, 0, 0]), // as assign_settle
+    ("groups_adopt",                  [0, 0, 10, 0, 0, 0]), // 32 lanes of a sum
     ("fit_narrow_sums_narrow",        [8, 0, 10, 0, 0, 0]), // after staging and labelling, two each to meet the grid, two for the movement; labels changed
     ("fit_narrow_sums_wide",          [8, 0, 10, 0, 0, 0]),
     ("fit_tensor_sums_narrow",       [10, 2, 64, 2, 128, 0]), // the same, and to round centroids before the first; twice two rows to decide and move
@@ -68,6 +74,30 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("transposed_sums_wide",          [3, 0,  0, 0, 0, 0]),
     ("transposed_reduce_changes",     [1, 0, 20, 0, 0, 0]), // two reductions of 32 lanes, 64 bits
     ("silhouette",                    [2, 0,  0, 0, 0, 0]), // a tile is there, a tile is used
+    ("groups_starts",                 [2, 0, 10, 0, 0, 0]), // sums before each thread: 32 lanes of 64 bits, two barriers
+    ("groups_assign",                 [2, 0, 83, 1, 0, 0]), // after use, after loading; four rows: 7 to exchange sums, 8 lanes of three numbers; to settle, label and D; 32 lanes of a sum
+    ("groups_exact",                  [2, 0, 22, 0, 0, 0]), // 16 lanes of label and distance; 32 lanes of a sum
+    ("groups_fused_narrow",           [5, 0, 83, 1, 0, 0]), // as groups_assign; before and after sorting, in the end
+    ("groups_fused_wide",             [5, 0, 83, 1, 0, 0]),
+    ("groups_update_narrow",          [2, 0,  0, 0, 0, 0]),
+    ("groups_update_wide",            [2, 0,  0, 0, 0, 0]),
+    ("groups_update_limbs",           [2, 0,  0, 0, 0, 0]),
+    ("groups_squares",                [0, 0, 50, 0, 0, 0]), // 32 lanes of 64 bits: four digits, or a limb at a time
+    ("groups_squares_many",           [0, 0, 50, 0, 0, 0]),
+    ("groups_inertia",                [0, 0, 10, 0, 0, 0]), // a limb at a time
+    ("groups_inertia_many",           [0, 0, 10, 0, 0, 0]),
+    ("groups_vacant",                 [2, 0, 10, 0, 0, 0]),
+    ("groups_fill_narrow",            [4, 0, 20, 0, 0, 0]), // the farthest of 32 lanes; told, found, moved, noted
+    ("groups_fill_wide",              [4, 0, 20, 0, 0, 0]),
+    ("groups_fill_limbs",             [4, 0, 20, 0, 0, 0]),
+    ("groups_decide",                 [3, 0,  0, 1, 0, 0]), // movements staged and used, states read; a vote on empty clusters
+    ("groups_children",               [2, 0, 10, 0, 0, 0]),
+    ("groups_bases",                  [2, 0, 10, 0, 0, 0]),
+    ("groups_places",                 [3, 0,  0, 0, 0, 0]), // labels known, bins read, bins written
+    ("groups_seed_nearest",           [2, 0, 10, 0, 0, 0]),
+    ("groups_seed_amounts",           [2, 0, 10, 0, 0, 0]),
+    ("groups_seed_draw",              [5, 0, 20, 0, 0, 0]),
+    ("groups_seed_potentials",        [2, 0, 120, 0, 0, 0]),
     ("pixel_assign",                  [2, 0,  0, 0, 0, 0]),
     ("pixel_sums",                    [3, 0,  0, 0, 0, 0]),
 ];

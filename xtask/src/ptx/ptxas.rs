@@ -14,6 +14,10 @@ const STACK_ALLOWED: &[(&str, &str)] = &[
     ("square_sum_many", "limbs that a value's exponent selects"),
     ("inertia_sums", "limbs that a value's exponent selects"),
     ("inertia_sums_many", "limbs that a value's exponent selects"),
+    ("groups_squares", "limbs that a value's exponent selects"),
+    ("groups_squares_many", "limbs that a value's exponent selects"),
+    ("groups_inertia", "limbs that a value's exponent selects"),
+    ("groups_inertia_many", "limbs that a value's exponent selects"),
 ];
 
 /// Assembles a file and reports every kernel's registers. Returns faults.

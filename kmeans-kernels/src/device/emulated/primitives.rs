@@ -224,6 +224,12 @@ impl<'a, T: Element> In<'a, T> {
         (self.0.memory, self.0.start.saturating_add(index.saturating_mul(T::SIZE as u64)))
     }
 
+    /// The array without its first `elements`.
+    pub fn skip(self, elements: u64) -> Self {
+        let (_, start) = self.bytes(elements);
+        Self(View { start, ..self.0 }, PhantomData)
+    }
+
     /// The 16 bytes from element `index` on, a multiple of 16 bytes.
     #[track_caller]
     pub fn get16(self, index: u64) -> [u32; 4] {
@@ -252,6 +258,12 @@ impl<'a, T: Element> Out<'a, T> {
         Self(View { memory, start: 0, end: memory.len() as u64 }, PhantomData)
     }
 
+    /// The array without its first `elements`.
+    pub fn skip(self, elements: u64) -> Self {
+        let start = self.0.start.saturating_add(elements.saturating_mul(T::SIZE as u64));
+        Self(View { start, ..self.0 }, PhantomData)
+    }
+
     /// Element `index`.
     #[track_caller]
     pub fn get(self, index: u64) -> T {
@@ -264,6 +276,20 @@ impl<'a, T: Element> Out<'a, T> {
     pub fn set(self, index: u64, value: T) {
         let place = Location::caller();
         Thread::with_current(|t| self.0.set(index, value, t, place));
+    }
+
+    /// Writes the 16 bytes from element `index` on, a multiple of 16 bytes.
+    #[track_caller]
+    pub fn set16(self, index: u64, words: [u32; 4]) {
+        let place = Location::caller();
+        let memory = self.0.memory;
+        let address = self.0.start.saturating_add(index.saturating_mul(T::SIZE as u64));
+        Thread::with_current(|t| {
+            t.check(memory, address, 16, self.0.end, Action::Write, place);
+            for (i, word) in (0..).zip(words) {
+                memory.store(address + 4 * i, 4, word as u64);
+            }
+        });
     }
 }
 
@@ -418,6 +444,19 @@ impl Shared<'_, f32> {
             t.check(&t.block.shared, address, 16, end, Action::Read, place);
             [0, 4, 8, 12].map(|further| f32::from_bits(t.block.shared.load(address + further, 4) as u32))
         })
+    }
+
+    /// Writes elements `index` to `index + 3`, a multiple of 16 bytes.
+    #[track_caller]
+    pub fn set4(self, index: u32, values: [f32; 4]) {
+        let place = Location::caller();
+        let (address, end) = self.bytes(index);
+        Thread::with_current(|t| {
+            t.check(&t.block.shared, address, 16, end, Action::Write, place);
+            for (i, value) in (0..).zip(values) {
+                t.block.shared.store(address + 4 * i, 4, value.to_bits() as u64);
+            }
+        });
     }
 }
 

@@ -27,6 +27,12 @@ impl<T: Element> In<'_, T> {
         self.start.wrapping_add(index as usize)
     }
 
+    /// The array without its first `elements`.
+    #[inline(always)]
+    pub fn skip(self, elements: u64) -> Self {
+        Self { start: self.address(elements), lifetime: PhantomData }
+    }
+
     /// The 16 bytes from element `index` on, a multiple of 16 bytes.
     #[inline(always)]
     pub fn get16(self, index: u64) -> [u32; 4] {
@@ -64,6 +70,12 @@ impl<T: Element> Argument for Out<'_, T> {
 }
 
 impl<T: Element> Out<'_, T> {
+    /// The array without its first `elements`.
+    #[inline(always)]
+    pub fn skip(self, elements: u64) -> Self {
+        Self { start: self.start.wrapping_add(elements as usize), lifetime: PhantomData }
+    }
+
     /// The address of element `index`.
     #[inline(always)]
     pub(super) fn address(self, index: u64) -> *mut T {
@@ -82,6 +94,18 @@ impl<T: Element> Out<'_, T> {
     pub fn set(self, index: u64, value: T) {
         // SAFETY: as for `get`.
         unsafe { *self.start.add(index as usize) = value }
+    }
+
+    /// Writes the 16 bytes from element `index` on, a multiple of 16 bytes.
+    #[inline(always)]
+    pub fn set16(self, index: u64, words: [u32; 4]) {
+        let [a, b, c, d] = words;
+        // SAFETY: as for `get`; aligned, as the emulator checks.
+        unsafe {
+            asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; st.global.v4.b32 [a], {{{}, {}, {}, {}}}; }}",
+                in(reg64) self.start.wrapping_add(index as usize), in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d,
+                options(nostack));
+        }
     }
 }
 

@@ -100,6 +100,17 @@ impl Shared<'_, f32> {
         }
         [a, b, c, d]
     }
+
+    /// Writes elements `index` to `index + 3`, a multiple of 16 bytes.
+    #[inline(always)]
+    pub fn set4(self, index: u32, values: [f32; 4]) {
+        let [a, b, c, d] = values;
+        // SAFETY: as for `get`.
+        unsafe {
+            asm!("st.shared.v4.f32 [{}], {{{}, {}, {}, {}}};", in(reg32) self.start + index * 4, in(reg32) a, in(reg32) b,
+                in(reg32) c, in(reg32) d, options(nostack));
+        }
+    }
 }
 
 impl<'a, T: Element> Shared<'a, T> {
