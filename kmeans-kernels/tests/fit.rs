@@ -8,9 +8,11 @@ use kmeans_core::Scalar;
 use kmeans_core::launch::{self as contract, FIT_CLOSE, FIT_FIRST, FIT_KEEP_EMPTY, FitEnd, FitRule, Geometry};
 use kmeans_core::reference::{self, Fit};
 use kmeans_core::settings::{EmptyCluster, Settings, Stop};
+use kmeans_kernels::assign::halves::halves;
 use kmeans_kernels::device::Load;
 use kmeans_kernels::device::emulated::{Buffer, Emulator};
 use kmeans_kernels::fit::narrow::narrow;
+use kmeans_kernels::fit::tensor::tensor;
 use kmeans_kernels::update::fixed::{Narrow, Wide};
 
 /// Points on the emulated device, and the state that rounds go on from.
@@ -26,6 +28,22 @@ struct Rounds<P: Load> {
     words: u32,
     blocks: u32,
 }
+
+/// What a launch writes.
+struct Log<T> {
+    centroids: Buffer<T>,
+    sums: Buffer<u64>,
+    counts: Buffer<u64>,
+    gained: Buffer<u64>,
+    moved: Buffer<u64>,
+    found: Buffer<u64>,
+    state: Buffer<u64>,
+    arrivals: Buffer<u32>,
+    slots: u32,
+}
+
+/// Launches a kernel.
+type Runs<'a, P> = &'a dyn Fn(&Rounds<P>, &Log<<P as Load>::Value>, (FitRule, f64), u32);
 
 /// What a launch did: rounds, how they ended, and per round the labels that changed and the movements.
 struct Done {
@@ -56,8 +74,8 @@ impl<P: Load> Rounds<P> {
     }
 
     /// Up to `rounds` rounds in one launch.
-    fn run(&mut self, rounds: usize, rule: (FitRule, f64), flags: u32) -> Done {
-        let ((n, k, d), slots) = (self.shape, rounds + 2);
+    fn run(&mut self, rounds: usize, rule: (FitRule, f64), flags: u32, kernel: Runs<P>) -> Done {
+        let ((_, k, d), slots) = (self.shape, rounds + 2);
         let e = &self.emulator;
         let log = |first: &[u64], each: usize| {
             let mut all = first.to_vec();
@@ -66,56 +84,65 @@ impl<P: Load> Rounds<P> {
         };
         let mut centroids = self.centroids.clone();
         centroids.resize(slots * k * d, P::Value::ZERO);
-        let centroids = e.buffer("centroids", &centroids);
-        let sums = e.buffer("sums", &log(&self.sums, k * d * self.words as usize));
-        let counts = e.buffer("counts", &log(&self.counts, k));
-        let gained = e.buffer("gained", &log(&[], k));
-        let moved = e.buffer("moved", &log(&[], k));
-        let found = e.buffer("found", &log(&[], 2));
-        let state = e.buffer("state", &[0; 2]);
-        let arrivals = e.buffer("arrivals", &[0_u32; 1]);
+        let log = Log {
+            centroids: e.buffer("centroids", &centroids),
+            sums: e.buffer("sums", &log(&self.sums, k * d * self.words as usize)),
+            counts: e.buffer("counts", &log(&self.counts, k)),
+            gained: e.buffer("gained", &log(&[], k)),
+            moved: e.buffer("moved", &log(&[], k)),
+            found: e.buffer("found", &log(&[], 2)),
+            state: e.buffer("state", &[0; 2]),
+            arrivals: e.buffer("arrivals", &[0_u32; 1]),
+            slots: slots as u32,
+        };
+        kernel(self, &log, rule, flags);
+        let state = log.state.to_vec();
+        let (rounds, end) = (state[0] as usize, FitEnd::from_number(state[1]).expect("an end"));
+        let closed = end == FitEnd::Converged || (end == FitEnd::Rounds && flags & FIT_CLOSE != 0);
+        // After the last round's means, or before them where they count for nothing.
+        let last = if matches!(end, FitEnd::Repeated | FitEnd::Empty) { rounds - 1 } else { rounds };
+        self.centroids = log.centroids.to_vec()[last * k * d..][..k * d].to_vec();
+        let after = rounds + usize::from(closed);
+        let words = self.words as usize;
+        self.sums = log.sums.to_vec()[after * k * d * words..][..k * d * words].to_vec();
+        self.counts = log.counts.to_vec()[after * k..][..k].to_vec();
+        let sum = |moved: &[u64]| moved.iter().map(|&bits| f64::from_bits(bits)).sum();
+        let moved: Vec<f64> = log.moved.to_vec().chunks(k).take(rounds).map(sum).collect();
+        let changed = log.found.to_vec().chunks(2).take(rounds).map(|f| f[0]).collect();
+        Done { rounds, end, changed, moved }
+    }
+
+    /// Rounds by [`narrow`].
+    fn narrow(&self, log: &Log<P::Value>, rule: (FitRule, f64), flags: u32) {
+        let (n, k, d) = self.shape;
         let kernel = if self.words == 1 { &contract::FIT_NARROW_SUMS_NARROW } else { &contract::FIT_NARROW_SUMS_WIDE };
         let geometry = contract::fit_narrow(n as u64, k as u32, d as u32, self.words, self.blocks);
         // Fewer threads than on a GPU, so that rows are shared by all blocks.
         let geometry = Geometry { grid: [self.blocks, 1], block: 64, ..geometry };
         let body = if self.words == 1 { narrow::<P, Narrow> } else { narrow::<P, Wide> };
-        launch(e, kernel, geometry, || {
+        launch(&self.emulator, kernel, geometry, || {
             body(
                 self.points.input(),
                 self.labels.output(),
-                centroids.output(),
-                sums.output(),
-                counts.output(),
-                gained.output(),
-                moved.output(),
-                found.output(),
-                state.output(),
-                arrivals.output(),
+                log.centroids.output(),
+                log.sums.output(),
+                log.counts.output(),
+                log.gained.output(),
+                log.moved.output(),
+                log.found.output(),
+                log.state.output(),
+                log.arrivals.output(),
                 self.exponent,
                 self.words,
                 rule.0 as u32,
                 rule.1.to_bits(),
                 flags,
-                slots as u32,
+                log.slots,
                 n as u64,
                 k as u32,
                 d as u32,
             );
         });
-        let state = state.to_vec();
-        let (rounds, end) = (state[0] as usize, FitEnd::from_number(state[1]).expect("an end"));
-        let closed = end == FitEnd::Converged || (end == FitEnd::Rounds && flags & FIT_CLOSE != 0);
-        // After the last round's means, or before them where they count for nothing.
-        let last = if matches!(end, FitEnd::Repeated | FitEnd::Empty) { rounds - 1 } else { rounds };
-        self.centroids = centroids.to_vec()[last * k * d..][..k * d].to_vec();
-        let after = rounds + usize::from(closed);
-        let words = self.words as usize;
-        self.sums = sums.to_vec()[after * k * d * words..][..k * d * words].to_vec();
-        self.counts = counts.to_vec()[after * k..][..k].to_vec();
-        let moved: Vec<f64> =
-            moved.to_vec().chunks(k).take(rounds).map(|m| m.iter().map(|&m| f64::from_bits(m)).sum()).collect();
-        let changed = found.to_vec().chunks(2).take(rounds).map(|f| f[0]).collect();
-        Done { rounds, end, changed, moved }
     }
 
     fn assert_is(&self, fit: &Fit<P::Value>) {
@@ -135,7 +162,12 @@ fn rule(stop: Stop, variance: f64, n: usize) -> (FitRule, f64) {
 }
 
 /// Whole fits, `each` rounds per launch.
-fn check<P: Load>(points: &[P], (n, k, d): (usize, usize, usize), least: u32, blocks: u32) {
+fn check<P: Load>(points: &[P], shape: (usize, usize, usize), least: u32, blocks: u32) {
+    check_by(points, shape, (least, blocks), &Rounds::narrow);
+}
+
+/// Whole fits by a kernel.
+fn check_by<P: Load>(points: &[P], (n, k, d): (usize, usize, usize), (least, blocks): (u32, u32), kernel: Runs<P>) {
     let values: Vec<P::Value> = points.iter().map(|p| p.load()).collect();
     let start = &values[..k * d];
     let variance = reference::mean_variance(&values, d);
@@ -149,7 +181,7 @@ fn check<P: Load>(points: &[P], (n, k, d): (usize, usize, usize), least: u32, bl
                 let left = max_iter - seen.len();
                 let flags = if seen.is_empty() { FIT_FIRST } else { 0 };
                 let flags = flags | FIT_KEEP_EMPTY | if each >= left { FIT_CLOSE } else { 0 };
-                let done = rounds.run(each.min(left), rule(stop, variance, n), flags);
+                let done = rounds.run(each.min(left), rule(stop, variance, n), flags, kernel);
                 assert_eq!(done.changed.len(), done.rounds);
                 seen.extend(done.changed.into_iter().zip(done.moved));
                 if done.end != FitEnd::Rounds || seen.len() == max_iter {
@@ -188,11 +220,91 @@ fn an_empty_cluster_ends_the_rounds_before_its_means_count() {
     let mut start = points[..6].to_vec();
     start.extend([100.0, 100.0]);
     let mut rounds = Rounds::new(&points, (200, 4, 2), &start, 1, 2);
-    let done = rounds.run(10, (FitRule::LabelsRepeat, 0.0), FIT_FIRST);
+    let done = rounds.run(10, (FitRule::LabelsRepeat, 0.0), FIT_FIRST, &Rounds::narrow);
     assert_eq!((done.end, done.rounds), (FitEnd::Empty, 1));
     assert_eq!(rounds.centroids, start);
     let mut rounds = Rounds::new(&points, (200, 4, 2), &start, 1, 2);
-    let done = rounds.run(10, (FitRule::LabelsRepeat, 0.0), FIT_FIRST | FIT_KEEP_EMPTY);
+    let done = rounds.run(10, (FitRule::LabelsRepeat, 0.0), FIT_FIRST | FIT_KEEP_EMPTY, &Rounds::narrow);
     assert_ne!(done.end, FitEnd::Empty);
     assert_eq!(rounds.centroids[6..], [100.0, 100.0]);
+}
+
+/// Rounds by [`tensor`], rows rounded about `centre` after scaling by 2^`scale`.
+fn by_tensor_cores(rounds: &Rounds<f32>, log: &Log<f32>, rule: (FitRule, f64), flags: u32, scale: f32) {
+    let (n, k, d) = rounds.shape;
+    let e = &rounds.emulator;
+    let width = d.next_multiple_of(16);
+    let points = rounds.points.to_vec();
+    let centre: Vec<f32> = (0..d).map(|j| points.iter().skip(j).step_by(d).sum::<f32>() / n as f32).collect();
+    let centre = e.buffer("centre", &centre);
+    let rounded = e.uninitialised::<f16>("rounded rows", n * width);
+    let (norms, errors) = (e.uninitialised("norms", n), e.uninitialised("errors", n));
+    let most = e.buffer("largest of rows", &[0_u32; 2]);
+    launch(e, &contract::ASSIGN_HALVES, contract::assign_lengths(n as u64), || {
+        let (points, centre, rounded) = (rounds.points.input(), centre.input(), rounded.output());
+        let (norms, errors, most) = (norms.output(), errors.output(), most.output());
+        halves(points, centre, rounded, norms, errors, most, scale, n as u64, d as u32, width as u32);
+    });
+    let two = |pair: &[f16]| pair[1].to_bits() as u32 * 65536 + pair[0].to_bits() as u32;
+    let pairs = e.buffer("pairs", &rounded.to_vec().chunks(2).map(two).collect::<Vec<u32>>());
+    let c_halves = e.uninitialised::<f16>("halves", k * width);
+    let c_norms = e.uninitialised("c_norms", k);
+    let largest = e.buffer("largest", &vec![0_u32; 2 * log.slots as usize]);
+    let kernel = if rounds.words == 1 { &contract::FIT_TENSOR_SUMS_NARROW } else { &contract::FIT_TENSOR_SUMS_WIDE };
+    let geometry = contract::fit_tensor(n as u64, k as u32, d as u32, rounds.words, rounds.blocks);
+    let geometry = Geometry { grid: [rounds.blocks, 1], block: 64, ..geometry };
+    let body = if rounds.words == 1 { tensor::<Narrow> } else { tensor::<Wide> };
+    launch(e, kernel, geometry, || {
+        body(
+            rounds.points.input(),
+            rounds.labels.output(),
+            log.centroids.output(),
+            log.sums.output(),
+            log.counts.output(),
+            log.gained.output(),
+            log.moved.output(),
+            log.found.output(),
+            log.state.output(),
+            log.arrivals.output(),
+            pairs.input(),
+            norms.input(),
+            errors.input(),
+            centre.input(),
+            c_halves.output(),
+            c_norms.output(),
+            largest.output(),
+            scale,
+            width as u32,
+            rounds.exponent,
+            rounds.words,
+            rule.0 as u32,
+            rule.1.to_bits(),
+            flags,
+            log.slots,
+            n as u64,
+            k as u32,
+            d as u32,
+        );
+    });
+}
+
+#[test]
+fn rounds_on_tensor_cores_are_the_references() {
+    let shapes = [(Data::Grid, 300, 7, 9, 1), (Data::Unit, 211, 40, 17, 2), (Data::Offset, 150, 5, 33, 1)];
+    for (data, n, k, d, least) in shapes {
+        let points = numbers::<f32>(data, n * d, 9);
+        check_by(&points, (n, k, d), (least, 3), &|r, l, rule, flags| by_tensor_cores(r, l, rule, flags, 8.0));
+    }
+    // All columns and clusters there may be, and a scale by which nothing fits, so that every row is settled.
+    let points = numbers::<f32>(Data::Unit, 400 * 128, 10);
+    let settings = Settings { max_iter: 2, stop: Stop::LabelsRepeat, empty: EmptyCluster::Keep };
+    let expected = reference::lloyd(&points, 128, None, &points[..128 * 128], &settings).unwrap();
+    for scale in [32.0, 1e9, 1e-9] {
+        let mut rounds = Rounds::new(&points, (400, 128, 128), &points[..128 * 128], 1, 2);
+        let flags = FIT_FIRST | FIT_KEEP_EMPTY | FIT_CLOSE;
+        rounds.run(2, (FitRule::LabelsRepeat, 0.0), flags, &|r, l, rule, flags| {
+            by_tensor_cores(r, l, rule, flags, scale)
+        });
+        rounds.assert_is(&expected);
+    }
 }

@@ -1,7 +1,7 @@
 //! The kernels that run many rounds in one launch, and what they are told.
 
 use super::table::{D, EXPONENT, K, LABELS_OUT, N, NARROW_TYPES, POINTS, WORDS};
-use super::{Argument, Geometry, Kernel, SHARED_BYTES, Type, at_most, kernel, output, value};
+use super::{Argument, Geometry, Kernel, SHARED_BYTES, Type, at_most, input, kernel, output, value};
 
 /// Which rule ends the rounds, beside repeating labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +82,57 @@ const FIT_NARROW: Kernel = Kernel { together: true, ..kernel("", NARROW_TYPES, 6
 pub const FIT_NARROW_SUMS_NARROW: Kernel = Kernel { name: "fit_narrow_sums_narrow", ..FIT_NARROW };
 /// The same with sums of two words. Launch: [`fit_narrow`].
 pub const FIT_NARROW_SUMS_WIDE: Kernel = Kernel { name: "fit_narrow_sums_wide", ..FIT_NARROW };
+
+/// Most columns of the rounds on tensor cores.
+pub const FIT_TENSOR_COLUMNS: u32 = 128;
+/// Most clusters of those.
+pub const FIT_TENSOR_CLUSTERS: u32 = 128;
+
+/// Those of [`FIT`], rounded rows, and what centroids are rounded to.
+const TENSOR: &[Argument] = &[
+    input("points", Type::F32, "[n, d]"),
+    LABELS_OUT,
+    output("centroids", Type::F32, "[slots, k, d]"),
+    FIT[3],
+    FIT[4],
+    FIT[5],
+    FIT[6],
+    FIT[7],
+    FIT[8],
+    FIT[9],
+    input("pairs", Type::U32, "[n, ⌈width/2⌉]"),
+    input("x_norms", Type::F32, "[n]"),
+    input("x_errors", Type::F32, "[n]"),
+    input("centre", Type::F32, "[d]"),
+    output("halves", Type::F16, "[k, width]"),
+    output("c_norms", Type::F32, "[k]"),
+    output("largest", Type::U32, "[slots, 2]"),
+    value("scale", Type::F32),
+    value("width", Type::U32),
+    EXPONENT,
+    WORDS,
+    FIT[12],
+    FIT[13],
+    FIT[14],
+    FIT[15],
+    N,
+    K,
+    D,
+];
+const FIT_TENSOR: Kernel = Kernel { together: true, ..kernel("", &[], 256, TENSOR) };
+/// Rounds on `f32` points of up to [`FIT_TENSOR_COLUMNS`] columns and up to [`FIT_TENSOR_CLUSTERS`] clusters, sums of one word;
+/// `largest` is zero before. Launch: [`fit_tensor`].
+pub const FIT_TENSOR_SUMS_NARROW: Kernel = Kernel { name: "fit_tensor_sums_narrow", ..FIT_TENSOR };
+/// The same with sums of two words. Launch: [`fit_tensor`].
+pub const FIT_TENSOR_SUMS_WIDE: Kernel = Kernel { name: "fit_tensor_sums_wide", ..FIT_TENSOR };
+
+/// As many blocks as the rows fill, and at most `blocks`, which run at the same time.
+pub const fn fit_tensor(n: u64, k: u32, d: u32, words: u32, blocks: u32) -> Geometry {
+    let padded = k.next_multiple_of(8);
+    let centroids = (padded * (d.next_multiple_of(16) + 8) * 2).next_multiple_of(16) + padded * 4;
+    let shared = 16 + centroids.next_multiple_of(16) + 8 * k * (d * words + 1);
+    FIT_TENSOR.blocks(at_most(n.div_ceil(FIT_TENSOR.block as u64 / 2), blocks) as u64, shared)
+}
 
 /// Words of a copy of a block's sums and counts; odd, so that the same word of different copies lies in different banks.
 pub const fn fit_copy_words(k: u32, d: u32, words: u32) -> u32 {

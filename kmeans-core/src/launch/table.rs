@@ -15,9 +15,9 @@ use super::stream::{
 };
 use super::{
     Argument, CONSTANT_BYTES, EMPTY_FARTHEST, EMPTY_LIST, EMPTY_MASK, EMPTY_MOVE, FIT_NARROW_SUMS_NARROW,
-    FIT_NARROW_SUMS_WIDE, Geometry, Kernel, MAX_GRID, PARALLEL_COUNT, PARALLEL_MERGE, PARALLEL_OFFSETS, PARALLEL_WRITE,
-    SEED_AMOUNTS, SEED_CHOOSE, SEED_DRAW, SEED_NEAREST, SEED_POTENTIALS, SHARED_BYTES, Type, at_most, input, kernel,
-    output, sharing_blocks, value, window_bytes,
+    FIT_NARROW_SUMS_WIDE, FIT_TENSOR_SUMS_NARROW, FIT_TENSOR_SUMS_WIDE, Geometry, Kernel, MAX_GRID, PARALLEL_COUNT,
+    PARALLEL_MERGE, PARALLEL_OFFSETS, PARALLEL_WRITE, SEED_AMOUNTS, SEED_CHOOSE, SEED_DRAW, SEED_NEAREST,
+    SEED_POTENTIALS, SHARED_BYTES, Type, at_most, input, kernel, output, sharing_blocks, value, window_bytes,
 };
 
 /// The element types that points may have.
@@ -702,13 +702,12 @@ pub const fn pixel_sums(n: u64, k: u32) -> Geometry {
 }
 
 /// The kernels of tier `ampere`, compute capability 8.0 and up.
-pub const AMPERE_KERNELS: &[Kernel] = &[ASSIGN_MMA];
+pub const AMPERE_KERNELS: &[Kernel] = &[ASSIGN_MMA, FIT_TENSOR_SUMS_NARROW, FIT_TENSOR_SUMS_WIDE];
 
 /// The kernels of tier `hopper`, compute capability 9.0.
 pub const HOPPER_KERNELS: &[Kernel] = &[
     ASSIGN_WGMMA,
     ASSIGN_LENGTHS,
-    ASSIGN_HALVES,
     ASSIGN_TILES,
     ASSIGN_STREAM_64,
     ASSIGN_STREAM_128,
@@ -741,6 +740,7 @@ pub const KERNELS: &[Kernel] = &[
     ASSIGN_TILED,
     ASSIGN_NARROW,
     ASSIGN_FILTERED,
+    ASSIGN_HALVES,
     NORMS,
     SUM_PER_SAMPLE_NARROW,
     SUM_PER_ELEMENT_NARROW,

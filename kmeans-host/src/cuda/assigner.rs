@@ -102,13 +102,7 @@ impl<T: Number> Assigner<T> {
         let (n, d) = (data.n(), data.d());
         let (kernel, geometry) = match method::<T>(data.stream.gpu().tier.name, data.facts, k, data.points.is_aligned())
         {
-            Method::Stream => {
-                let streaming = match &mut self.streaming {
-                    Some(streaming) => streaming,
-                    none => none.insert(Streaming::new(data)?),
-                };
-                return streaming.assign(data, centroids, k, labels);
-            }
+            Method::Stream => return self.streaming(data)?.assign(data, centroids, k, labels),
             Method::Tiles => return self.assign_tiles(data, centroids, k, labels),
             Method::Narrow => (&launch::ASSIGN_NARROW, launch::assign_narrow(n, k as u32, d)),
             Method::Filtered => (&launch::ASSIGN_FILTERED, launch::assign_filtered(n)),
@@ -118,6 +112,14 @@ impl<T: Number> Assigner<T> {
         let sizes = [Arg::U64(n), Arg::U32(k as u32), Arg::U32(d)];
         let [n, k, d] = sizes;
         data.launch(kernel, geometry, &[data.points.arg(), read(centroids), write(labels), n, k, d])
+    }
+
+    /// The points as streaming takes them, rounded where need be.
+    pub fn streaming(&mut self, data: &Data<'_, T>) -> Result<&mut Streaming<T>, Error> {
+        match &mut self.streaming {
+            Some(streaming) => Ok(streaming),
+            none => Ok(none.insert(Streaming::new(data)?)),
+        }
     }
 
     /// The same by Ampere's tensor cores.

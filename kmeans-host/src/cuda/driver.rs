@@ -341,6 +341,11 @@ pub fn write_as<E: Stored>(array: &mut Array<u64>, words: Range<usize>) -> Arg<'
     Arg::Out(Span { element: E::STORED, ..span(array, words) })
 }
 
+/// The array, its bytes taken as values of another type, to read.
+pub fn read_as<E: Stored>(array: &Array<impl Stored>) -> Arg<'_> {
+    Arg::In(Span { element: E::STORED, ..span(array, 0..array.len()) })
+}
+
 /// Parts of the array, in ascending order, to write or add to.
 pub fn write_parts<const N: usize>(array: &mut Array<u64>, parts: [Range<usize>; N]) -> [Arg<'_>; N] {
     assert!(parts.windows(2).all(|pair| pair[0].end <= pair[1].start), "parts do not overlap");
@@ -545,11 +550,25 @@ impl Stream {
         if self.check(self.gpu.context.attribute(attribute))? == 0 {
             return Ok(0);
         }
-        let function = &self.gpu.kernel(&entry(kernel, element))?.function;
-        self.check(self.inner.context().bind_to_thread())?;
+        let attribute = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+        if self.check(self.gpu.context.attribute(attribute))? < geometry.shared as i32 {
+            return Ok(0);
+        }
+        let kernel = self.gpu.kernel(&entry(kernel, element))?;
+        let function = self.ready(&kernel, geometry)?;
         let shared = geometry.shared as usize;
         let each = self.check(function.occupancy_max_active_blocks_per_multiprocessor(geometry.block, shared, None))?;
         Ok(each * self.gpu.multiprocessors)
+    }
+
+    /// A kernel's function, allowed the shared memory that it will ask for.
+    fn ready<'a>(&self, kernel: &'a Compiled, geometry: Geometry) -> Result<&'a CudaFunction, Error> {
+        self.check(self.inner.context().bind_to_thread())?;
+        if geometry.shared > SHARED_BYTES {
+            let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            self.check(kernel.function.set_attribute(attribute, geometry.shared as i32))?;
+        }
+        Ok(&kernel.function)
     }
 
     /// Runs `kernel`, for points stored as `element` if it is compiled for types.
@@ -564,12 +583,8 @@ impl Stream {
         arguments: &[Arg<'_>],
     ) -> Result<(), Error> {
         check_arguments(kernel, element, geometry, arguments);
-        let function = &self.gpu.kernel(&entry(kernel, element))?.function;
-        self.check(self.inner.context().bind_to_thread())?;
-        if geometry.shared > SHARED_BYTES {
-            let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            self.check(function.set_attribute(attribute, geometry.shared as i32))?;
-        }
+        let loaded = self.gpu.kernel(&entry(kernel, element))?;
+        let function = self.ready(&loaded, geometry)?;
         let mut pointers: Vec<*mut c_void> = arguments.iter().map(Arg::pointer).collect();
         let [x, y] = geometry.grid;
         // SAFETY: the arguments are those of the contract in number and type, and every array is as long as its shape

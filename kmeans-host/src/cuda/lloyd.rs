@@ -195,8 +195,8 @@ impl<'a, 'p, T: Number> State<'a, 'p, T> {
 
     /// What rounds in one launch go on from.
     fn between(&mut self) -> Between<'_, T> {
-        let Self { labels, centroids, sums, inertia, .. } = self;
-        Between { labels, centroids, sums, inertia }
+        let Self { labels, centroids, sums, inertia, assigner, .. } = self;
+        Between { labels, centroids, sums, inertia, assigner }
     }
 
     /// One round, without a look at what came out.

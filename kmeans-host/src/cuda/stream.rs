@@ -6,7 +6,7 @@ use kmeans_core::launch::{self, TILE_ROWS};
 use kmeans_core::scalar::power_of_two;
 
 use super::Number;
-use super::driver::{Arg, Array, read, read_part, write, write_part};
+use super::driver::{Arg, Array, read, read_as, read_part, write, write_part};
 use super::groups::Table;
 use super::job::Data;
 use super::sums::Sums;
@@ -94,7 +94,7 @@ fn is_half<T: Number>() -> bool {
 
 /// Columns of the matrix that tensor cores read.
 fn width<T: Number>(d: usize) -> usize {
-    if is_half::<T>() { d } else { d.next_multiple_of(8) }
+    if is_half::<T>() { d } else { d.next_multiple_of(16) }
 }
 
 /// Room for rows with more than two candidates; any will do.
@@ -221,6 +221,14 @@ impl<T: Number> Streaming<T> {
         }
         debug_assert!(!norm.is_nan(), "points are finite");
         Ok(Rows::Rounded { points, centre, scale })
+    }
+
+    /// Rounded points as arguments: by twos, their norms and errors, and the centre; and the scale. `None` for points that
+    /// tensor cores read as they are.
+    pub fn rounded_rows(&self) -> Option<([Arg<'_>; 4], f32)> {
+        let Rows::Rounded { points, centre, scale } = &self.rows else { return None };
+        let halves = read_as::<u32>(&points.halves);
+        Some(([halves, read(&points.norms), read(&points.errors), read(centre)], *scale))
     }
 
     /// The label of every point for `centroids`, `[k, d]`.

@@ -1,10 +1,12 @@
 //! Many rounds in one launch (`kmeans_kernels::fit`), for points that such a kernel can take: the host reads what the
 //! rounds left when they are over.
 
+use half::f16;
 use kmeans_core::launch::{self, FIT_CLOSE, FIT_FIRST, FIT_KEEP_EMPTY, FitEnd, FitRule, Kernel};
 use kmeans_core::settings::{EmptyCluster, Iteration, Settings, Stop};
 
 use super::Number;
+use super::assigner::Assigner;
 use super::driver::{Arg, Array, read, read_part, write, write_parts};
 use super::inertia::Inertia;
 use super::job::Data;
@@ -15,6 +17,8 @@ use crate::Error;
 const MOST_ROUNDS: u64 = 64;
 /// Most bytes of a launch's log.
 const LOG_BYTES: u64 = 16 << 20;
+/// Most rows of rounds on tensor cores: of more, streaming finds the labels faster. A guess, yet to be measured.
+const MOST_TENSOR_ROWS: u64 = 1 << 18;
 /// About as many multiply-adds of a launch as a GPU does in 10 ms, so that progress is told and cancelling works.
 const LAUNCH_WORK: f64 = 5e10;
 
@@ -60,6 +64,43 @@ pub struct Whole<T> {
     sums: Array<u64>,
     counts: Array<u64>,
     gained: Array<u64>,
+    /// For tensor cores.
+    rounded: Option<Rounded>,
+}
+
+/// Which kernel runs the rounds.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Rows in registers.
+    Narrow,
+    /// Tensor cores of tier ampere.
+    Tensor,
+}
+
+impl Kind {
+    /// The kernel for `data` and k clusters with sums of `words` words, if there is one.
+    fn of<T: Number>(data: &Data<'_, T>, k: usize, words: u32) -> Option<Self> {
+        let (d, stored) = (data.d(), data.points.stored());
+        if d <= launch::NARROW_COLUMNS {
+            let fits = launch::NARROW_TYPES.contains(&stored) && launch::fit_narrow_fits(k as u64, d, words);
+            return fits.then_some(Self::Narrow);
+        }
+        let fits = d <= launch::FIT_TENSOR_COLUMNS && k <= launch::FIT_TENSOR_CLUSTERS as usize;
+        let few = data.n() <= MOST_TENSOR_ROWS;
+        (fits && few && stored == "f32" && data.stream.gpu().tier.name != "portable").then_some(Self::Tensor)
+    }
+}
+
+/// Columns of rounded rows.
+fn width(d: u32) -> usize {
+    d.next_multiple_of(16) as usize
+}
+
+/// Room for rounded centroids.
+struct Rounded {
+    halves: Array<f16>,
+    norms: Array<f32>,
+    largest: Array<u32>,
 }
 
 /// What a launch did.
@@ -90,6 +131,8 @@ pub struct Between<'a, T> {
     pub centroids: &'a mut Array<T>,
     pub sums: &'a mut Sums,
     pub inertia: &'a Inertia,
+    /// Has the points rounded for tensor cores.
+    pub assigner: &'a mut Assigner<T>,
 }
 
 /// Bytes of a slot of the log, but for the limbs.
@@ -99,7 +142,7 @@ fn slot_bytes<T>(k: u64, d: u64, words: u32) -> u64 {
 
 /// Most bytes of the log of a fit of points with `d` columns.
 pub fn bytes<T>(k: u64, d: u64) -> u64 {
-    if d <= launch::NARROW_COLUMNS as u64 { LOG_BYTES.max(4 * slot_bytes::<T>(k, d, 2)) } else { 0 }
+    if d <= launch::FIT_TENSOR_COLUMNS as u64 { LOG_BYTES.max(4 * slot_bytes::<T>(k, d, 2)) } else { 0 }
 }
 
 impl<T: Number> Whole<T> {
@@ -114,19 +157,22 @@ impl<T: Number> Whole<T> {
     ) -> Result<Option<Self>, Error> {
         let (n, d, stored) = (data.n(), data.d(), data.points.stored());
         let Some(words) = sums.integer_words() else { return Ok(None) };
-        if !launch::NARROW_TYPES.contains(&stored)
-            || d > launch::NARROW_COLUMNS
-            || !launch::fit_narrow_fits(k as u64, d, words)
-        {
-            return Ok(None);
-        }
-        let kernel = if words == 1 { &launch::FIT_NARROW_SUMS_NARROW } else { &launch::FIT_NARROW_SUMS_WIDE };
-        let one = launch::fit_narrow(n, k as u32, d, words, 1);
-        let blocks = data.stream.blocks_at_once(kernel, stored, one)?;
+        let Some(kind) = Kind::of(data, k, words) else { return Ok(None) };
+        let geometry = |blocks| match kind {
+            Kind::Narrow => launch::fit_narrow(n, k as u32, d, words, blocks),
+            Kind::Tensor => launch::fit_tensor(n, k as u32, d, words, blocks),
+        };
+        let kernel = match (kind, words) {
+            (Kind::Narrow, 1) => &launch::FIT_NARROW_SUMS_NARROW,
+            (Kind::Narrow, _) => &launch::FIT_NARROW_SUMS_WIDE,
+            (Kind::Tensor, 1) => &launch::FIT_TENSOR_SUMS_NARROW,
+            (Kind::Tensor, _) => &launch::FIT_TENSOR_SUMS_WIDE,
+        };
+        let blocks = data.stream.blocks_at_once(kernel, stored, geometry(1))?;
         if blocks == 0 {
             return Ok(None);
         }
-        let geometry = launch::fit_narrow(n, k as u32, d, words, blocks);
+        let geometry = geometry(blocks);
         let by_memory = LOG_BYTES / slot_bytes::<T>(k as u64, d as u64, words);
         let by_work = LAUNCH_WORK / (n as f64 * (k as f64 * d as f64 + 32.0));
         let rounds = by_memory.saturating_sub(2).min(by_work as u64).clamp(1, MOST_ROUNDS) as usize;
@@ -139,7 +185,16 @@ impl<T: Number> Whole<T> {
             _ => (FitRule::LabelsRepeat, 0.0),
         };
         let (stream, slots) = (&data.stream, layout.slots);
+        let rounded = match kind {
+            Kind::Narrow => None,
+            Kind::Tensor => Some(Rounded {
+                halves: stream.array(k * width(d))?,
+                norms: stream.array(k)?,
+                largest: stream.array(2 * slots)?,
+            }),
+        };
         Ok(Some(Self {
+            rounded,
             kernel,
             geometry,
             rounds,
@@ -166,7 +221,7 @@ impl<T: Number> Whole<T> {
         left: usize,
         first: bool,
     ) -> Result<Done, Error> {
-        let Between { labels, centroids, sums, inertia } = between;
+        let Between { labels, centroids, sums, inertia, assigner } = between;
         let n = data.facts.n;
         // To begin again with, in case that a cluster comes out empty.
         let begun = if first || self.keep_empty {
@@ -179,15 +234,16 @@ impl<T: Number> Whole<T> {
         let pass = Pass { rounds: left.min(self.rounds), first, close: self.rounds >= left };
         let exponent = sums.exponent();
         self.begin(data, centroids, sums, first)?;
-        let mut done = self.launch(data, labels, inertia, exponent, pass)?;
+        let mut done = self.launch(data, labels, inertia, assigner, exponent, pass)?;
+        // The labels are those of the round that does not count.
+        if let (FitEnd::Empty, Some(begun)) = (done.end, begun) {
+            data.stream.copy(&begun, 0..n, labels, 0)?;
+        }
         if done.end == FitEnd::Empty && !done.history.is_empty() {
-            // The labels are those of the round that does not count: run the others again.
-            if let Some(begun) = begun {
-                data.stream.copy(&begun, 0..n, labels, 0)?;
-            }
+            // Run the others again.
             self.begin(data, centroids, sums, first)?;
             let pass = Pass { rounds: done.history.len(), first, close: false };
-            done = Done { end: FitEnd::Empty, ..self.launch(data, labels, inertia, exponent, pass)? };
+            done = Done { end: FitEnd::Empty, ..self.launch(data, labels, inertia, assigner, exponent, pass)? };
         }
         self.take(data, centroids, done.centroids)?;
         let (to_sums, to_counts) = sums.parts();
@@ -226,6 +282,7 @@ impl<T: Number> Whole<T> {
         data: &Data<'_, T>,
         labels: &mut Array<u32>,
         inertia: &Inertia,
+        assigner: &mut Assigner<T>,
         exponent: i32,
         pass: Pass,
     ) -> Result<Done, Error> {
@@ -236,7 +293,7 @@ impl<T: Number> Whole<T> {
         let flags = flag(pass.first, FIT_FIRST) | flag(self.keep_empty, FIT_KEEP_EMPTY) | flag(pass.close, FIT_CLOSE);
         let parts = [Layout::STATE..Layout::FOUND, Layout::FOUND..layout.limbs(), layout.moved()..layout.read()];
         let [state, found, moved] = write_parts(&mut self.log, parts);
-        let arguments = [
+        let mut arguments = vec![
             data.points.arg(),
             write(labels),
             write(&mut self.centroids),
@@ -247,6 +304,15 @@ impl<T: Number> Whole<T> {
             found,
             state,
             write(&mut self.arrivals),
+        ];
+        if let Some(Rounded { halves, norms, largest }) = &mut self.rounded {
+            data.stream.clear(largest)?;
+            let (rows, scale) = assigner.streaming(data)?.rounded_rows().expect("f32 points are rounded");
+            arguments.extend(rows);
+            arguments.extend([write(halves), write(norms), write(largest), Arg::F32(scale)]);
+            arguments.push(Arg::U32(width(d) as u32));
+        }
+        arguments.extend([
             Arg::I32(exponent),
             Arg::U32(words),
             Arg::U32(self.rule as u32),
@@ -256,7 +322,7 @@ impl<T: Number> Whole<T> {
             Arg::U64(data.n()),
             Arg::U32(k as u32),
             Arg::U32(d),
-        ];
+        ]);
         data.launch(self.kernel, self.geometry, &arguments)?;
 
         // The inertia of round r is that of its centroids, in slot r, and of the sums of its labels, in the next.

@@ -31,7 +31,7 @@ const MORE: f32 = 1.0 + 1.0 / 1024.0;
 
 /// What the margins of all rows share.
 #[derive(Clone, Copy)]
-pub(super) struct Bound {
+pub(crate) struct Bound {
     per_length: f32,
     per_error: f32,
     per_square: f32,
@@ -48,7 +48,7 @@ pub(super) fn length(squared: f32) -> f32 {
 
 /// O, from the bits of the largest |c'|².
 #[inline(always)]
-pub(super) fn offset(largest: u32) -> f32 {
+pub(crate) fn offset(largest: u32) -> f32 {
     f32::from_bits(largest) * 0.5 * (1.0 + 4.0 * UNIT)
 }
 

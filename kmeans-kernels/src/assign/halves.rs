@@ -26,25 +26,9 @@ pub fn halves(
     let warps = grid_size() as u64 * block_size() as u64 / WARP as u64;
     let (mut most_norm, mut most_error) = (0.0, 0.0);
     while row < rows {
-        let (mut norm, mut error) = (0.0, 0.0);
-        let mut column = lane();
-        while column < width {
-            let mut rounded = f16::ZERO;
-            if column < d {
-                let value = matrix.get(row * d as u64 + column as u64) as f64 - centre.get(column as u64) as f64;
-                let value = value * scale as f64;
-                // What does not fit is far off, which the bound will say.
-                rounded = single_to_half((value as f32).clamp(-65504.0, 65504.0));
-                let change = value - device::half_to_single(rounded) as f64;
-                norm += value * value;
-                error += change * change;
-            }
-            halves.set(row * width as u64 + column as u64, rounded);
-            column += WARP;
-        }
-        let (norm, error) = (sum_lanes(norm) as f32, sum_lanes(error) as f32);
-        // Rounding the square changes it by less than 2^-24 of it, if it is normal; else by less than 2^-149.
-        let error = square_root(error + f32::MIN_POSITIVE) * (1.0 + 4.0 * f32::EPSILON);
+        let value = |column: u32| matrix.get(row * d as u64 + column as u64);
+        let set = |column: u32, rounded: f16| halves.set(row * width as u64 + column as u64, rounded);
+        let (norm, error) = round_row(value, set, centre, scale, d, width);
         if lane() == 0 {
             norms.set(row, norm);
             errors.set(row, error);
@@ -58,6 +42,36 @@ pub fn halves(
         largest.raise(0, most_norm.to_bits());
         largest.raise(1, most_error.to_bits());
     }
+}
+
+/// Rounds one row, given and taken column by column: |x'|², and a bound for |x' − x̃|, alike for all lanes of the warp.
+#[inline(always)]
+pub(crate) fn round_row(
+    value: impl Fn(u32) -> f32,
+    set: impl Fn(u32, f16),
+    centre: In<f32>,
+    scale: f32,
+    d: u32,
+    width: u32,
+) -> (f32, f32) {
+    let (mut norm, mut error) = (0.0, 0.0);
+    let mut column = lane();
+    while column < width {
+        let mut rounded = f16::ZERO;
+        if column < d {
+            let value = (value(column) as f64 - centre.get(column as u64) as f64) * scale as f64;
+            // What does not fit is far off, which the bound will say.
+            rounded = single_to_half((value as f32).clamp(-65504.0, 65504.0));
+            let change = value - device::half_to_single(rounded) as f64;
+            norm += value * value;
+            error += change * change;
+        }
+        set(column, rounded);
+        column += WARP;
+    }
+    let (norm, error) = (sum_lanes(norm) as f32, sum_lanes(error) as f32);
+    // Rounding the square changes it by less than 2^-24 of it, if it is normal; else by less than 2^-149.
+    (norm, square_root(error + f32::MIN_POSITIVE) * (1.0 + 4.0 * f32::EPSILON))
 }
 
 /// Writes |x|² of each row, `[rows]`, and raises `largest[0]` to the bits of the largest. A warp per row.
@@ -104,7 +118,7 @@ device::entries! {
 }
 
 device::entries! {
-    in hopper: halves(matrix: In<f32>, centre: In<f32>, halves: Out<f16>, norms: Out<f32>, errors: Out<f32>,
+    halves(matrix: In<f32>, centre: In<f32>, halves: Out<f16>, norms: Out<f32>, errors: Out<f32>,
         largest: Out<u32>, scale: f32, rows: u64, d: u32, width: u32);
     assign_halves: (),
 }

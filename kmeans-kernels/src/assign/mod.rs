@@ -16,7 +16,7 @@
 //!
 //! Every label is the lowest one with the least D, bit for bit as the reference has it.
 
-mod bound;
+pub(crate) mod bound;
 pub mod direct;
 pub mod filtered;
 pub mod halves;

@@ -11,7 +11,7 @@
 //! | [`sync_block`] | waits for the block; memory written before it is seen after it | every thread of the block, from the same place in the code, none having returned | masks |
 //! | [`GridBarrier`] | waits for all blocks; memory written before it is seen after it | every thread of a grid that was launched together, from the same place in the code | |
 //! | [`sync_warp`] | the same for 32 threads | all 32 lanes, from the same place | masks |
-//! | [`shuffle_xor`], [`shuffle_down`] | reads another lane's value; orders no memory | all 32 lanes | masks, widths below 32 |
+//! | [`shuffle_xor`], [`shuffle_down`], [`shuffle_from`] | reads another lane's value; orders no memory | all 32 lanes | masks, widths below 32 |
 //! | [`ballot`] | one bit per lane | all 32 lanes | masks |
 //! | [`In`], [`Out`] | arrays in global memory, 64-bit indices | each thread owns what it writes until the kernel ends, or until a barrier within its block | unaligned access |
 //! | [`Out::add`], [`Out::fetch_add`], [`Out::raise`] | atomic addition, wrapping, and maximum, in no order | any thread of the grid | ordering other accesses by an atomic |
@@ -52,8 +52,8 @@ pub use emulated::barrier::{Barriers, publish_barriers};
 pub use emulated::primitives::{
     Constants, GridBarrier, In, Out, Shared, SharedMemory, at_least, ballot, block_index, block_row, block_size,
     commit_copies, fence_tiles, grid_rows, grid_size, half_to_single, multiply_add, multiply_group, multiply_tiles,
-    shuffle_down, shuffle_xor, single_to_half, square_root, sync_block, sync_warp, thread_index, wait_copies,
-    warp_index,
+    shuffle_down, shuffle_from, shuffle_xor, single_to_half, square_root, sync_block, sync_warp, thread_index,
+    wait_copies, warp_index,
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulated::wide::{
@@ -64,8 +64,8 @@ pub use nvptx::{
     Barriers, Constants, GridBarrier, In, Out, Shared, SharedMemory, at_least, ballot, begin_first_product,
     begin_narrow_product, begin_product, block_index, block_row, block_size, commit_copies, commit_products,
     fence_tiles, grid_rows, grid_size, half_to_single, multiply_add, multiply_group, multiply_tiles, publish_barriers,
-    shuffle_down, shuffle_xor, single_to_half, square_root, sync_block, sync_warp, thread_index, wait_copies,
-    wait_earlier_products, wait_products, warp_index,
+    shuffle_down, shuffle_from, shuffle_xor, single_to_half, square_root, sync_block, sync_warp, thread_index,
+    wait_copies, wait_earlier_products, wait_products, warp_index,
 };
 
 /// Lanes of a warp.

@@ -4,6 +4,7 @@
 //! | kernel | for |
 //! |---|---|
 //! | [`narrow`] | rows of up to four columns, in registers |
+//! | [`tensor`] | rows of up to 128 columns and as many clusters, on tensor cores (tier ampere) |
 //!
 //! A round has two halves. First blocks label their rows, and add those that changed cluster to differences in shared
 //! memory, which they then add to the sums of all; then, clusters shared among the blocks, the sums become centroids. After
@@ -11,6 +12,8 @@
 //! the log when the launch is over, and makes records and inertias of it.
 
 pub mod narrow;
+mod own;
+pub mod tensor;
 
 use kmeans_core::exact::quotient_by_count;
 use kmeans_core::launch::{FIT_CLOSE, FIT_FIRST, FIT_KEEP_EMPTY, FitEnd, FitRule};
@@ -39,6 +42,12 @@ struct Log<'a, T> {
 }
 
 impl<T: Number> Log<'_, T> {
+    /// Sum number `index`, of `words` words.
+    #[inline(always)]
+    fn sum<F: Integer>(self, index: u64, words: u64) -> i128 {
+        F::integer(|word| self.sums.get(index * words + word as u64))
+    }
+
     /// The second half of round `slot`: centroids from sums, a thread per cluster.
     #[inline(always)]
     fn update<F: Integer>(self, slot: u64, exponent: i32) {
@@ -53,10 +62,8 @@ impl<T: Number> Log<'_, T> {
             self.counts.set(new, count);
             let mut moved = 0.0_f64;
             for column in 0..d {
-                let (before, after) = ((old * d + column) * words, (new * d + column) * words);
-                let read = |at: u64| F::integer(|word| self.sums.get(at + word as u64));
-                let sum = read(before) + read(after);
-                F::store(sum, self.sums, after);
+                let sum = self.sum::<F>(old * d + column, words) + self.sum::<F>(new * d + column, words);
+                F::store(sum, self.sums, (new * d + column) * words);
                 let centroid = self.centroids.get(old * d + column);
                 let mean = if count == 0 { centroid } else { quotient_by_count(sum, exponent, count) };
                 self.centroids.set(new * d + column, mean);

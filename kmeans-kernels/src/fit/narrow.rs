@@ -4,6 +4,7 @@
 
 use kmeans_core::launch::{FitEnd, fit_copies, fit_copy_words};
 
+use super::own::Own;
 use super::{Ending, Log};
 use crate::argmin::Nearest;
 use crate::assign::filtered::is_certain;
@@ -62,7 +63,7 @@ pub fn narrow<P: Load, F: Integer>(
             staged.set(value, centroids.get(first + value as u64).single());
             value += block_size();
         }
-        own.clear();
+        own.clear(copies * pitch);
         sync_block();
         let is_new = !ending.has_labels(slot);
         let changed = match d {
@@ -144,77 +145,21 @@ impl<P: Load> Rows<'_, P> {
             if label != before {
                 changed += 1;
                 self.labels.set(row, label);
-                own.add(label, self.k, x, 1.0, 1);
+                for (j, &value) in x.iter().enumerate() {
+                    own.add(label, j as u32, D as u32, value as f64);
+                    if !is_new {
+                        own.add(before, j as u32, D as u32, -value as f64);
+                    }
+                }
+                own.count(label, self.k, D as u32, 1);
                 if !is_new {
-                    own.add(before, self.k, x, -1.0, u64::MAX);
+                    // Wrapping addition takes one away.
+                    own.count(before, self.k, D as u32, u64::MAX);
                 }
             }
             row += grid_size() as u64 * block_size() as u64;
         }
         changed
-    }
-}
-
-/// What a block's rows add to sums and counts, as often as shared memory allows: neighbouring threads add to different
-/// copies, so that they seldom wait for each other.
-#[derive(Clone, Copy)]
-struct Own<'a, F> {
-    format: F,
-    cells: Shared<'a, u64>,
-    /// This thread's copy.
-    start: u32,
-    copies: u32,
-    /// Words from one copy to the next.
-    pitch: u32,
-}
-
-impl<F: Integer> Own<'_, F> {
-    #[inline(always)]
-    fn clear(self) {
-        let mut word = thread_index();
-        while word < self.copies * self.pitch {
-            self.cells.set(word, 0);
-            word += block_size();
-        }
-    }
-
-    /// Adds sign·x to the sums of a cluster, and `one` to its count.
-    #[inline(always)]
-    fn add<const D: usize>(self, label: u32, k: u32, x: [f32; D], sign: f32, one: u64) {
-        let words = self.format.words();
-        for (j, &value) in x.iter().enumerate() {
-            let at = self.start + (label * D as u32 + j as u32) * words;
-            self.format.add(self.cells, at as u64, (sign * value) as f64);
-        }
-        self.cells.add(self.start + k * D as u32 * words + label, one);
-    }
-
-    /// Adds what the block has to slot `slot` of the log.
-    #[inline(always)]
-    fn flush<T: Number>(self, log: Log<T>, slot: u64) {
-        let (words, values) = (self.format.words(), log.k * log.d);
-        let mut sum = thread_index();
-        while sum < values {
-            // The copies of a sum have one reader, this thread.
-            for copy in 1..self.copies {
-                let word = |word| self.cells.get(copy * self.pitch + sum * words + word);
-                self.format.merge(self.cells, (sum * words) as u64, word);
-            }
-            let at = (slot * values as u64 + sum as u64) * words as u64;
-            self.format.merge(log.sums, at, |word| self.cells.get(sum * words + word));
-            sum += block_size();
-        }
-        let mut cluster = thread_index();
-        while cluster < log.k {
-            let mut count = 0_u64;
-            for copy in 0..self.copies {
-                count = count.wrapping_add(self.cells.get(copy * self.pitch + values * words + cluster));
-            }
-            if count != 0 {
-                log.gained.add(slot * log.k as u64 + cluster as u64, count);
-            }
-            cluster += block_size();
-        }
     }
 }
 

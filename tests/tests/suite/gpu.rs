@@ -87,51 +87,6 @@ fn every_shape_gives_the_bits_of_the_reference() {
     check::<bf16>();
 }
 
-/// Everything that the engine does, at sizes that compute-sanitizer can bear.
-#[test]
-fn a_little_of_everything() {
-    // Few columns, as many as one tile of tensor cores, and more than its rows are kept for.
-    fn check<T: Element>(kind: Kind) {
-        for (d, k) in [(5, 7), (40, 20), (140, 9)] {
-            check_shape::<T>(kind, d, k);
-        }
-    }
-    fn check_shape<T: Element>(kind: Kind, d: usize, k: usize) {
-        let points = points::<T>(kind, 300, d, 1);
-        let weights = weights(Weighting::Wide, 300, 2).unwrap();
-        for init in [Init::RandomLabels, Init::KMeansPlusPlus, Init::KMeansParallel] {
-            let mut job = Job::new(k, init).max_iter(3);
-            for weights in [None, Some(&weights)] {
-                let kmeans = job.kmeans().device(Device::Cuda(0));
-                let fitted = match weights {
-                    None => kmeans.fit(&points),
-                    Some(weights) => kmeans.fit_weighted(&points, weights),
-                };
-                let fitted = fitted.unwrap();
-                assert_same_fit(&fitted, &job.reference(&points, weights).unwrap());
-                assert_eq!(fitted.predict(&points).unwrap(), fitted.labels());
-                fitted.transform(&points).unwrap();
-                fitted.score(&points).unwrap();
-                job.seed += 1;
-            }
-        }
-        // Clusters that start without points.
-        let far = Array2::from_shape_fn((6, d), |(i, _)| T::from_f64(0.5 + 1000.0 * (i / 2) as f64));
-        let job = Job::new(6, Init::centroids(&far)).max_iter(2);
-        let fitted = job.kmeans().device(Device::Cuda(0)).fit(&points).unwrap();
-        assert_same_fit(&fitted, &job.reference(&points, None).unwrap());
-    }
-    if first_gpu().is_none() {
-        return;
-    }
-    check::<f32>(Kind::Uniform);
-    check::<f32>(Kind::Wide);
-    check::<f64>(Kind::Uniform);
-    check::<f64>(Kind::Wide);
-    check::<f16>(Kind::Uniform);
-    check::<bf16>(Kind::Grid);
-}
-
 #[test]
 fn millions_of_points() {
     if first_gpu().is_none() {

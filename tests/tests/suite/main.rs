@@ -19,6 +19,7 @@ mod model;
 mod quality;
 mod reference_values;
 mod rungs;
+mod sanitized;
 mod saved;
 mod segmentation;
 mod select_k;

@@ -21,16 +21,30 @@ tests() {
     if [ -x bin/test-cust ]; then bin/test-cust; fi
 }
 
+# One tool over one test: what it says, and whether it found anything.
+check() {
+    local tier=$1 tool=$2 test=$3 log
+    log=sanitized-$tier-$tool-${test//:/_}.txt
+    if KMEANS_DEVICE=cuda KMEANS_CUDA_TIER=$tier timeout 900 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+        bin/test-suite --exact "$test" >"$log" 2>&1; then
+        echo "$tool, tier $tier, $test: $(grep -h 'SUMMARY' "$log" | sed 's/=* //')"
+    else
+        echo "$tool, tier $tier, $test: FAILED, see $log"
+        return 1
+    fi
+}
+
 sanitize() {
     # Everything the engine launches and every rung, at sizes that the tools can bear: they slow kernels a hundredfold.
-    local tests=(gpu::a_little_of_everything rungs::)
+    # Several at a time: most of it is work of the processor.
+    local tests
+    tests=$(bin/test-suite --list --format terse | sed -n 's/: test$//p' | grep -E '^(sanitized|rungs)::')
+    export -f check
     for tier in ${TIERS:-portable ampere hopper}; do
-        for tool in memcheck racecheck initcheck synccheck; do
-            echo "== $tool, tier $tier"
-            KMEANS_DEVICE=cuda KMEANS_CUDA_TIER=$tier compute-sanitizer --tool "$tool" --error-exitcode 9 \
-                bin/test-suite --test-threads=1 "${tests[@]}"
+        for tool in ${TOOLS:-memcheck initcheck synccheck racecheck}; do
+            for test in $tests; do echo "$tier $tool $test"; done
         done
-    done
+    done | xargs -P "${JOBS:-8}" -n 3 bash -c 'check "$@"' check
 }
 
 ladder() {

@@ -80,6 +80,12 @@ pub fn shuffle_down<T: Element>(value: T, delta: u32) -> T {
     exchange(value, if from < 32 { from } else { lane() })
 }
 
+/// The value of lane `from`.
+#[track_caller]
+pub fn shuffle_from<T: Element>(value: T, from: u32) -> T {
+    exchange(value, from)
+}
+
 /// One bit per lane, in lane order: whether its `predicate` holds.
 #[track_caller]
 pub fn ballot(predicate: bool) -> u32 {

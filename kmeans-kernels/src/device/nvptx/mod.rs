@@ -129,6 +129,13 @@ pub fn shuffle_down<T: Element>(value: T, delta: u32) -> T {
     halves(value, |half| unsafe { shfl_sync_down(ALL, half, delta as i32, CLAMP) })
 }
 
+/// The value of lane `from`.
+#[inline(always)]
+pub fn shuffle_from<T: Element>(value: T, from: u32) -> T {
+    // SAFETY: as for `sync_warp`; `from` only picks the lane read.
+    halves(value, |half| unsafe { shfl_sync_idx(ALL, half, from as i32, CLAMP) })
+}
+
 /// Applies a 32-bit exchange to a value of up to 64 bits.
 #[inline(always)]
 fn halves<T: Element>(value: T, exchange: impl Fn(i32) -> i32) -> T {
