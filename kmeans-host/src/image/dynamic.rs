@@ -1,10 +1,10 @@
 //! Images of the crate `image`, and image files.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Seek};
+use std::io::{self, BufRead, BufReader, Cursor, Seek};
 use std::path::Path;
 
-use image::{DynamicImage, ImageBuffer, ImageDecoder, ImageReader, Limits, Pixel};
+use image::{DynamicImage, ImageBuffer, ImageDecoder, ImageError, ImageReader, Limits, Pixel};
 use ndarray::{Array2, ArrayView3};
 
 use super::{Sample, Segmentation, Segmented, Swatch};
@@ -39,11 +39,19 @@ fn read(file: impl BufRead + Seek, what: String) -> Result<DynamicImage, Error> 
         let mut decoder = reader.into_decoder()?;
         // Cameras store the sensor's rows and say in EXIF how to turn them.
         let orientation = decoder.orientation()?;
+        // A header may claim any size: an error, where the allocation itself would end the program.
+        let bytes = decoder.total_bytes();
+        let room = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+        if !room {
+            let (width, height) = decoder.dimensions();
+            let reason = format!("it claims {width} × {height} pixels, which do not fit into memory");
+            return Err(ImageError::IoError(io::Error::new(io::ErrorKind::OutOfMemory, reason)));
+        }
         let mut image = DynamicImage::from_decoder(decoder)?;
         image.apply_orientation(orientation);
         Ok(image)
     };
-    read().map_err(|error: image::ImageError| Error::ImageFile { what, reason: error.to_string() })
+    read().map_err(|error: ImageError| Error::ImageFile { what, reason: error.to_string() })
 }
 
 /// A segmented [`DynamicImage`].
