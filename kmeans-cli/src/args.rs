@@ -1,8 +1,10 @@
 //! The command line.
 
 mod clusters;
+mod images;
 mod input;
 mod numbers;
+mod select_k;
 
 use std::path::PathBuf;
 
@@ -10,9 +12,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use kmeans_files::Layout;
 use kmeans_host::Device;
 
-pub use clusters::{Clusters, Start};
-pub use input::Input;
+pub use clusters::{Clusters, Method, Start};
+pub use images::{Patches, Segment};
+pub use input::{HeaderArg, Input};
 use numbers::{count, not_negative, share};
+pub use select_k::SelectK;
 
 /// Exact k-means on files: fast, and the same bits on every machine
 ///
@@ -37,6 +41,12 @@ pub enum Command {
     Predict(Predict),
     /// Tell how well a saved model fits the points of a file
     Score(Score),
+    /// Cluster the pixels of images
+    Segment(Box<Segment>),
+    /// Cluster the patches of an image, overlapping squares of its pixels
+    Patches(Box<Patches>),
+    /// Score a range of K and choose one
+    SelectK(Box<SelectK>),
     /// Time the engines on this machine and compare them
     Bench(Bench),
     /// Write a page in which a fit can be watched, step by step
@@ -330,6 +340,9 @@ mod tests {
             "fit x -k 3 --format csv --as npy --csv",
             "predict m x --format npy -o y",
             "score m x --json",
+            "segment a.png b.png -k 3 --features lab-xy --spatial-weight 2 -o {}.out.png --labels {}.npy --palette {}.json",
+            "patches a.png --size 7 --stride 2 --remove-mean --reconstruct r.png --montage m.png --min-patches 5",
+            "select-k x --from 2 --to 9 --by elbow --silhouette simplified --chart c.png --csv",
             "bench --only C --svg c.svg --json",
             "trace x -o y --rows 5",
             "generate x -n 5 -d 2",

@@ -39,6 +39,14 @@ pub enum Failure {
         /// The library's answer.
         error: kmeans_host::Error,
     },
+    /// An image file is none, or not a sound one.
+    #[error("{file}: the image cannot be read: {reason}")]
+    Image {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A file that is not of points cannot be opened.
     #[error("{file}: cannot open the file: {error}")]
     Open {
@@ -85,6 +93,14 @@ impl Failure {
         }
     }
 
+    /// What the library said about an image file.
+    pub fn image(file: &str, error: kmeans_host::Error) -> Self {
+        match error {
+            kmeans_host::Error::ImageFile { reason, .. } => Self::Image { file: file.into(), reason },
+            error => Self::points(file, error),
+        }
+    }
+
     /// The failure on standard error, and what to do about it where that can be known.
     pub fn tell(&self) {
         let mut text = format!("error: {self}\n");
@@ -122,6 +138,13 @@ impl Failure {
                 Fault::Ragged { .. } => "every row must have as many values as the first",
                 _ => return None,
             },
+            Self::Image { .. } => {
+                "PNG and JPEG files can be read; convert others, and fetch files that are cut short again"
+            }
+            Self::Points { error: kmeans_host::Error::EmptyKRange { .. }, .. } => {
+                "a silhouette and its like compare at least two clusters, of fewer than there are points; an elbow needs three K"
+            }
+            Self::Points { error: kmeans_host::Error::Transparent, .. } => "--alpha carry clusters the colours beneath",
             Self::Points { error: kmeans_host::Error::NoDevice { .. }, .. } => "`kmeans devices` lists what there is",
             _ => return None,
         };

@@ -46,6 +46,17 @@ impl Outputs {
 
     /// Writes all files; their names.
     pub fn write<T: Real>(self, fitted: &FittedKMeans<T>, columns: Option<&[String]>) -> Result<Vec<String>, Failure> {
+        let (files, names) = self.stage(fitted, columns)?;
+        Staged::finish_all(files)?;
+        Ok(names)
+    }
+
+    /// Writes all files, which [`Staged::finish_all`] puts in their places, and their names.
+    pub fn stage<T: Real>(
+        self,
+        fitted: &FittedKMeans<T>,
+        columns: Option<&[String]>,
+    ) -> Result<(Vec<Staged>, Vec<String>), Failure> {
         let mut files = Vec::new();
         if let Some((layout, mut centroids, mut labels)) = self.results {
             write_centroids(&mut centroids, layout, fitted.centroids(), columns).map_err(|e| centroids.failed(e))?;
@@ -58,8 +69,7 @@ impl Outputs {
             files.push(file);
         }
         let names = files.iter().map(|f| f.name().to_string()).collect();
-        Staged::finish_all(files)?;
-        Ok(names)
+        Ok((files, names))
     }
 }
 

@@ -159,6 +159,15 @@ pub fn write_labels(out: &mut impl Write, layout: Layout, labels: ArrayView1<'_,
     Ok(())
 }
 
+/// Writes the label of each pixel of an image, `[h, w]`, as `.npy`.
+///
+/// # Errors
+/// If the writer fails.
+pub fn write_label_image(out: &mut impl Write, labels: ArrayView2<'_, u32>) -> io::Result<()> {
+    npy_header(out, "<u4", &[labels.nrows(), labels.ncols()])?;
+    labels.iter().try_for_each(|label| out.write_all(&label.to_le_bytes()))
+}
+
 /// A name as a CSV field.
 fn quoted(name: &str) -> String {
     if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.into() }

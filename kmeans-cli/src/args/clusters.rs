@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use kmeans_host::{EmptyCluster, Init, Stop};
+use kmeans_host::{Device, EmptyCluster, Init, KMeans, Stop};
 
 use super::numbers::not_negative;
 
@@ -15,10 +15,6 @@ pub struct Clusters {
     #[arg(short, long, value_name = "K")]
     pub k: usize,
 
-    /// How the first centroids are chosen
-    #[arg(long, value_enum, default_value_t = Start::PlusPlus, value_name = "START")]
-    pub init: Start,
-
     /// A file with the first centroids, one per row, in any input format
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["init", "n_init"])]
     pub centroids: Option<PathBuf>,
@@ -26,6 +22,18 @@ pub struct Clusters {
     /// A file with a weight per point, in one column, in any input format
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub weights: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub method: Method,
+}
+
+/// How to fit.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Clusters")]
+pub struct Method {
+    /// How the first centroids are chosen
+    #[arg(long, value_enum, default_value_t = Start::PlusPlus, value_name = "START")]
+    pub init: Start,
 
     /// Number of starts, of which the best is kept
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -45,6 +53,20 @@ pub struct Clusters {
     /// What happens to a cluster that loses its points
     #[arg(long, value_enum, default_value_t = Empty::Farthest, value_name = "POLICY")]
     pub empty: Empty,
+}
+
+impl Method {
+    /// What the library calls it, with this many clusters on this device.
+    pub fn kmeans(&self, k: usize, device: Device) -> KMeans {
+        KMeans::new(k)
+            .init(self.init.init())
+            .n_init(self.n_init)
+            .seed(self.seed)
+            .max_iter(self.max_iter)
+            .stop(self.stop.stop())
+            .empty_cluster(self.empty.into())
+            .device(device)
+    }
 }
 
 /// When the iterations end. Repeating labels always end them.

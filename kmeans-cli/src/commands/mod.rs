@@ -7,8 +7,11 @@ pub mod devices;
 pub mod fit;
 pub mod generate;
 pub mod manual;
+pub mod patches;
 pub mod predict;
 pub mod score;
+pub mod segment;
+pub mod select_k;
 pub mod trace;
 
 use crate::failure::Failure;
