@@ -191,6 +191,7 @@ pub struct Classic {
 }
 
 #[derive(Args, Debug)]
+#[command(mut_arg("device", |arg| arg.help("What is timed: cpu, cuda, cuda:N, or auto for everything there is")))]
 pub struct Bench {
     /// Only the cases whose name contains this text
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -200,21 +201,19 @@ pub struct Bench {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub runs: u16,
 
-    /// Threads of the processor [default: all]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub threads: Option<u16>,
+    /// Time fits of many sizes on the processor and a GPU instead, and tell which of the two auto takes for each
+    #[arg(long, conflicts_with = "chart")]
+    pub choose: bool,
 
-    /// Write a chart of the one-dimensional cases to this file
-    #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
-    pub svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub running: Running,
 
-    /// Print the table as JSON
-    #[arg(long, conflicts_with = "csv")]
-    pub json: bool,
+    /// Write a chart to this file: .svg or .png
+    #[arg(long, alias = "svg", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub chart: Option<PathBuf>,
 
-    /// Print the table as CSV
-    #[arg(long)]
-    pub csv: bool,
+    #[command(flatten)]
+    pub printing: Printing,
 }
 
 #[derive(Args, Debug)]
@@ -343,7 +342,8 @@ mod tests {
             "segment a.png b.png -k 3 --features lab-xy --spatial-weight 2 -o {}.out.png --labels {}.npy --palette {}.json",
             "patches a.png --size 7 --stride 2 --remove-mean --reconstruct r.png --montage m.png --min-patches 5",
             "select-k x --from 2 --to 9 --by elbow --silhouette simplified --chart c.png --csv",
-            "bench --only C --svg c.svg --json",
+            "bench --only C --chart c.svg --json",
+            "bench --choose --device cuda:1 --csv -q",
             "trace x -o y --rows 5",
             "generate x -n 5 -d 2",
             "devices --json",

@@ -11,7 +11,7 @@ pub struct Work {
 }
 
 /// Below this many multiplications 16 threads of a processor were as fast as an H200 that was open already (docs/kernels.md,
-/// C). What opening a GPU costs, once per process, is not counted.
+/// C). What opening a GPU costs, once per process, is not counted. `kmeans bench --choose` measures where it should lie.
 pub const WORTH_A_GPU: f64 = 2e8;
 
 impl Work {
