@@ -8,11 +8,13 @@
 //! (32 bits, below 2³¹).
 
 mod empty;
+mod fit;
 mod seeding;
 mod stream;
 mod table;
 
 pub use empty::*;
+pub use fit::*;
 pub use seeding::*;
 pub use stream::*;
 pub use table::*;
@@ -55,8 +57,10 @@ pub enum Kind {
 /// The type of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// The element type of the points, which names the instance: `f32`, `f64`, `f16` or `bf16`.
+    /// The element type of points and centroids: `f32`, `f64`, `f16` or `bf16`.
     T,
+    /// The type that points are stored in, which names the instance: `T`, or `u8`, whose `T` is `f32`.
+    P,
     /// `u8`.
     U8,
     /// `u32`.
@@ -103,12 +107,14 @@ const fn value(name: &'static str, of: Type) -> Argument {
 pub struct Kernel {
     /// Its name. The entry point is `<name>_<type>` where there are element types, else `<name>`.
     pub name: &'static str,
-    /// The element types it is compiled for; none if it does not touch points.
+    /// The types of stored points it is compiled for; none if it does not touch points.
     pub types: &'static [&'static str],
     /// Threads per block.
     pub block: u32,
     /// Its arguments, in order.
     pub arguments: &'static [Argument],
+    /// Whether all its blocks must run at the same time, since they wait for each other.
+    pub together: bool,
 }
 
 impl Kernel {
@@ -164,7 +170,7 @@ const fn kernel(
     block: u32,
     arguments: &'static [Argument],
 ) -> Kernel {
-    Kernel { name, types, block, arguments }
+    Kernel { name, types, block, arguments, together: false }
 }
 
 #[cfg(test)]
@@ -208,7 +214,7 @@ mod tests {
                 transposed_sums(n, k, d, 2),
                 rows_gather(n),
                 square_sum(n, d),
-                inertia_sums(k, d),
+                inertia_sums(k, d, 1),
                 empty_farthest(n),
                 seed_nearest(n, 8),
                 seed_amounts(n),

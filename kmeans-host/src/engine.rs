@@ -44,6 +44,9 @@ pub trait Engine<T: Scalar>: Send + Sync {
     /// For people, such as "cpu (AVX-512, 2 threads)".
     fn name(&self) -> String;
 
+    /// Whether it runs on a GPU, where looking at every point costs less than finding those that are alike on the host.
+    fn is_gpu(&self) -> bool;
+
     /// Brings points to where the engine works on them.
     fn load<'a>(&self, points: &'a Points<'_, T>, task: Task) -> Result<Box<dyn Job<T> + 'a>, Error>;
 }

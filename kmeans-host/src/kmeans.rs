@@ -10,7 +10,7 @@ use ndarray::{Array2, ArrayBase, ArrayView2, Data, Ix1, Ix2};
 use crate::choose::{Work, engine_for, resolve};
 use crate::engine::{Engine, Job, OnSeeding, Outcome, Task};
 use crate::fitted::FittedKMeans;
-use crate::points::{Facts, Points};
+use crate::points::{Bytes, Facts, Points};
 use crate::progress::{Control, Observer, Progress};
 use crate::{Device, Element, Error, Init};
 
@@ -161,10 +161,28 @@ impl KMeans {
         view: ArrayView2<'_, T>,
         weights: Option<Vec<f64>>,
     ) -> Result<FittedKMeans<T>, Error> {
-        self.check(view.dim())?;
+        self.fit_points(view.dim(), || Points::to_fit(view, weights))
+    }
+
+    /// As [`fit_weighted`](Self::fit_weighted), for points that are bytes.
+    pub(crate) fn fit_bytes(&self, bytes: Bytes<'_>, weights: Option<Vec<f64>>) -> Result<FittedKMeans<f32>, Error> {
+        self.fit_points(bytes.dim(), || Points::of_bytes(bytes, weights))
+    }
+
+    /// Whether points of shape `dim` are clustered on a GPU.
+    pub(crate) fn uses_gpu(&self, dim: (usize, usize)) -> Result<bool, Error> {
+        Ok(engine_for::<f32>(resolve(self.device)?, self.work(dim))?.is_gpu())
+    }
+
+    fn fit_points<'p, T: Element>(
+        &self,
+        dim: (usize, usize),
+        points: impl FnOnce() -> Result<Points<'p, T>, Error>,
+    ) -> Result<FittedKMeans<T>, Error> {
+        self.check(dim)?;
         let device = resolve(self.device)?;
-        let engine = engine_for::<T>(device, self.work(view.dim()))?;
-        let points = Points::to_fit(view, weights)?;
+        let engine = engine_for::<T>(device, self.work(dim))?;
+        let points = points()?;
         match self.fit_on(engine.as_ref(), &points) {
             // The caller left the choice open.
             Err(Error::DeviceMemory { .. }) if device == Device::Auto => self.fit_on(T::cpu().as_ref(), &points),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use kmeans_core::Scalar;
 use kmeans_core::fixed::{ExponentRange, ceil_log2};
 use kmeans_core::scalar::power_of_two;
-use ndarray::ArrayView2;
+use ndarray::{Array2, ArrayView2, Axis};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -68,9 +68,65 @@ pub fn smallest_limit() -> f64 {
     power_of_two(SMALLEST_EXPONENT)
 }
 
+/// Points whose coordinates are bytes, at most 4 of them: of every `pitch` bytes the first `columns`.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes<'a> {
+    bytes: &'a [u8],
+    pitch: usize,
+    columns: usize,
+}
+
+impl<'a> Bytes<'a> {
+    /// The exponents of numbers from 0 to 255.
+    const RANGE: ExponentRange = ExponentRange { low: 0, high: 8 };
+
+    /// Columns that a pixel may have, and that a GPU keeps in registers.
+    const MOST_COLUMNS: usize = 4;
+
+    /// Whole rows of 1 to 4 columns.
+    pub fn new(bytes: &'a [u8], pitch: usize, columns: usize) -> Self {
+        assert!(bytes.len().is_multiple_of(pitch), "bytes are whole rows");
+        assert!((1..=pitch.min(Self::MOST_COLUMNS)).contains(&columns), "rows have 1 to 4 columns");
+        Self { bytes, pitch, columns }
+    }
+
+    /// The shape, `(n, d)`.
+    pub fn dim(&self) -> (usize, usize) {
+        (self.bytes.len() / self.pitch, self.columns)
+    }
+
+    /// All bytes, if they are the points' and nothing else.
+    pub fn packed(&self) -> Option<&'a [u8]> {
+        (self.columns == self.pitch).then_some(self.bytes)
+    }
+
+    /// One row.
+    pub fn row(&self, i: usize) -> &'a [u8] {
+        &self.bytes[i * self.pitch..][..self.columns]
+    }
+}
+
+/// How points lie in memory.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a, T> {
+    /// As an array of any layout.
+    View(ArrayView2<'a, T>),
+    /// As bytes, read as numbers from 0 to 255.
+    Bytes(Bytes<'a>),
+}
+
+impl<T: Scalar> Source<'_, T> {
+    fn dim(&self) -> (usize, usize) {
+        match self {
+            Self::View(view) => view.dim(),
+            Self::Bytes(bytes) => bytes.dim(),
+        }
+    }
+}
+
 /// Checked points, `[n, d]`, with optional weights: every value finite and of a magnitude whose squares `f64` can hold.
 pub struct Points<'a, T> {
-    view: ArrayView2<'a, T>,
+    source: Source<'a, T>,
     facts: Facts,
 }
 
@@ -88,31 +144,37 @@ impl<'a, T: Scalar> Points<'a, T> {
     /// Points to compare with given centroids: as [`to_fit`](Self::to_fit), but they may all be tiny.
     pub fn to_label(view: ArrayView2<'a, T>, weights: Option<Vec<f64>>) -> Result<Self, Error> {
         let points = Self::new(view, weights)?;
-        points.check_not_too_large()?;
+        points.check_not_too_large(view)?;
         Ok(points)
     }
 
     /// Points of any magnitude, such as some of those that were checked before.
     pub fn new(view: ArrayView2<'a, T>, weights: Option<Vec<f64>>) -> Result<Self, Error> {
-        let mut points = Self { view, facts: Facts::new(view.dim(), weights)? };
-        points.facts.range = points.scan()?;
+        let mut points = Self { source: Source::View(view), facts: Facts::new(view.dim(), weights)? };
+        points.facts.range = points.scan(view)?;
         Ok(points)
     }
 
+    /// Points that are bytes, which are never too large; checks `weights`.
+    pub fn of_bytes(bytes: Bytes<'a>, weights: Option<Vec<f64>>) -> Result<Self, Error> {
+        let facts = Facts { range: Bytes::RANGE, ..Facts::new(bytes.dim(), weights)? };
+        Ok(Self { source: Source::Bytes(bytes), facts })
+    }
+
     pub fn n(&self) -> usize {
-        self.view.nrows()
+        self.source.dim().0
     }
 
     pub fn d(&self) -> usize {
-        self.view.ncols()
+        self.source.dim().1
     }
 
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    pub fn view(&self) -> ArrayView2<'a, T> {
-        self.view
+    pub fn source(&self) -> Source<'a, T> {
+        self.source
     }
 
     pub fn weights(&self) -> Option<&[f64]> {
@@ -148,14 +210,26 @@ impl<'a, T: Scalar> Points<'a, T> {
     /// The rows of `range`, row-major: in place where memory is laid out so, else copied to `scratch`.
     pub fn rows<'s>(&'s self, range: Range<usize>, scratch: &'s mut Vec<T>) -> &'s [T] {
         let d = self.d();
-        if let Some(all) = self.view.to_slice() {
-            return &all[range.start * d..range.end * d];
-        }
         scratch.clear();
-        for row in self.view.slice(ndarray::s![range, ..]).rows() {
-            match row.to_slice() {
-                Some(row) => scratch.extend_from_slice(row),
-                None => scratch.extend(row.iter().copied()),
+        match self.source {
+            Source::View(view) => {
+                if let Some(all) = view.to_slice() {
+                    return &all[range.start * d..range.end * d];
+                }
+                for row in view.slice(ndarray::s![range, ..]).rows() {
+                    match row.to_slice() {
+                        Some(row) => scratch.extend_from_slice(row),
+                        None => scratch.extend(row.iter().copied()),
+                    }
+                }
+            }
+            Source::Bytes(bytes) => {
+                match bytes.packed() {
+                    Some(all) => scratch
+                        .extend(all[range.start * d..range.end * d].iter().map(|&byte| T::from_f64(f64::from(byte)))),
+                    None => range
+                        .for_each(|i| scratch.extend(bytes.row(i).iter().map(|&byte| T::from_f64(f64::from(byte))))),
+                }
             }
         }
         scratch
@@ -163,11 +237,33 @@ impl<'a, T: Scalar> Points<'a, T> {
 
     /// One row, copied.
     pub fn row(&self, i: usize) -> Vec<T> {
-        self.view.row(i).to_vec()
+        let mut row = Vec::with_capacity(self.d());
+        self.append_row(i, &mut row);
+        row
+    }
+
+    /// Appends one row to `out`.
+    pub fn append_row(&self, i: usize, out: &mut Vec<T>) {
+        match self.source {
+            Source::View(view) => out.extend(view.row(i)),
+            Source::Bytes(bytes) => out.extend(bytes.row(i).iter().map(|&byte| T::from_f64(f64::from(byte)))),
+        }
+    }
+
+    /// Some rows, in the order given.
+    pub fn select(&self, rows: &[usize]) -> Array2<T> {
+        match self.source {
+            Source::View(view) => view.select(Axis(0), rows),
+            Source::Bytes(_) => {
+                let mut values = Vec::with_capacity(rows.len() * self.d());
+                rows.iter().for_each(|&row| self.append_row(row, &mut values));
+                Array2::from_shape_vec((rows.len(), self.d()), values).expect("d values per row")
+            }
+        }
     }
 
     /// The exponents of all values, or where the first one is that is not finite.
-    fn scan(&self) -> Result<ExponentRange, Error> {
+    fn scan(&self, view: ArrayView2<'_, T>) -> Result<ExponentRange, Error> {
         let arch = Arch::new();
         let found = self
             .blocks()
@@ -176,7 +272,7 @@ impl<'a, T: Scalar> Points<'a, T> {
         let Err(mut rows) = found else { return Ok(found.unwrap_or(ExponentRange::ZERO)) };
         // Blocks end in any order: the first bad row is looked for from the start of the data.
         rows.start = 0;
-        for (row, values) in self.view.slice(ndarray::s![rows, ..]).rows().into_iter().enumerate() {
+        for (row, values) in view.slice(ndarray::s![rows, ..]).rows().into_iter().enumerate() {
             if let Some(column) = values.iter().position(|v| !v.to_f64().is_finite()) {
                 return Err(Error::NonFinite { row, column, value: values[column].to_f64() });
             }
@@ -184,12 +280,11 @@ impl<'a, T: Scalar> Points<'a, T> {
         unreachable!("a block with a value that is not finite was found above")
     }
 
-    fn check_not_too_large(&self) -> Result<(), Error> {
+    fn check_not_too_large(&self, view: ArrayView2<'_, T>) -> Result<(), Error> {
         if !self.facts.is_too_large() {
             return Ok(());
         }
-        let ((row, column), value) = self
-            .view
+        let ((row, column), value) = view
             .indexed_iter()
             .map(|(at, v)| (at, v.to_f64()))
             .fold(((0, 0), 0.0_f64), |best, (at, v)| if v.abs() > best.1.abs() { (at, v) } else { best });

@@ -17,6 +17,7 @@
 //! | [`scale`] | centroids from sums and counts, and how far they moved |
 //! | [`empty`] | clusters that lost their points |
 //! | [`inertia`] | the inertia, from the sums |
+//! | [`fit`] | all of it, many rounds in one launch |
 //! | [`transposed`] | the pipeline on points stored by columns, with two-stage reductions |
 //! | [`pixels`] | the pipeline on the bytes of an image |
 //!
@@ -40,6 +41,7 @@ pub mod cubin;
 pub mod device;
 pub mod distance;
 pub mod empty;
+pub mod fit;
 pub mod inertia;
 pub mod labels;
 pub mod pixels;

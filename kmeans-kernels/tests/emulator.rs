@@ -3,8 +3,8 @@
 use kmeans_core::launch::Geometry;
 use kmeans_kernels::device::emulated::{Emulator, Fault, FaultKind};
 use kmeans_kernels::device::{
-    Constants, In, Out, SharedMemory, ballot, block_index, block_size, shuffle_down, shuffle_xor, sync_block,
-    sync_warp, thread_index,
+    Constants, GridBarrier, In, Out, SharedMemory, ballot, block_index, block_size, shuffle_down, shuffle_xor,
+    sync_block, sync_warp, thread_index,
 };
 
 const SEEDS: std::ops::Range<u64> = 0..20;
@@ -337,4 +337,57 @@ fn a_kernel_that_panics_ends_the_test() {
     let run = || emulator.launch("planted", geometry(1, 32, 0), || assert!(thread_index() < 31, "planted panic"));
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_err();
     assert_eq!(*panic.downcast_ref::<&str>().unwrap(), "planted panic");
+}
+
+#[test]
+fn what_blocks_write_is_seen_after_a_barrier_of_the_grid() {
+    let exchange = |numbers: In<u32>, out: Out<u32>, meet: bool| {
+        let mut grid = GridBarrier::new(out);
+        let own = SharedMemory::new().array::<u32>(32);
+        for round in 0..3 {
+            if round == 0 {
+                own.set(thread_index(), numbers.get(i()));
+            }
+            // Each block writes, by what its shared memory still holds, what the other reads.
+            out.set(i(), own.get(thread_index()) + round);
+            if meet || round != 1 {
+                grid.sync();
+            }
+            let other = out.get((i() + 32) % 64);
+            if meet || round != 1 {
+                grid.sync();
+            }
+            own.set(thread_index(), other);
+        }
+    };
+    let result = clean(geometry(2, 32, 128), |numbers, out| exchange(numbers, out, true));
+    // What the other block had, and then had from this one, and so on: each round adds its number.
+    assert_eq!(result, (0..64).map(|i| i + 3).collect::<Vec<u32>>());
+    for fault in faults(geometry(2, 32, 128), |numbers, out| exchange(numbers, out, false)) {
+        assert!(matches!(fault.kind, FaultKind::Race { memory: "out", other_block: true, .. }), "{fault}");
+    }
+}
+
+#[test]
+fn a_block_that_does_not_come_to_the_barrier_of_the_grid_is_found() {
+    let leaves = |_: In<u32>, out: Out<u32>| {
+        let mut grid = GridBarrier::new(out);
+        if block_index() != 1 {
+            grid.sync();
+        }
+    };
+    for fault in faults(geometry(3, 32, 0), leaves) {
+        assert_eq!(fault.kind, FaultKind::Absent { block: [1, 0] }, "{fault}");
+    }
+    let lingers = |_: In<u32>, out: Out<u32>| {
+        let mut grid = GridBarrier::new(out);
+        if thread_index() == 5 {
+            sync_block();
+        } else {
+            grid.sync();
+        }
+    };
+    for fault in faults(geometry(2, 32, 0), lingers) {
+        assert!(matches!(fault.kind, FaultKind::Stuck { .. }), "{fault}");
+    }
 }

@@ -75,7 +75,7 @@ impl<T: Number> Case<'_, T> {
         let counts = emulator.buffer("counts", &counts);
         let totals = emulator.buffer("totals", if weighted == 0 { &[0] } else { &totals });
         let centroids = emulator.buffer("centroids", self.centroids);
-        launch(&emulator, &contract::INERTIA_SUMS, contract::inertia_sums(k, d), || {
+        launch(&emulator, &contract::INERTIA_SUMS, contract::inertia_sums(k, d, 1), || {
             let run = if words <= INERTIA_FEW { add_sums::<T, Few> } else { add_sums::<T, Many> };
             run(
                 cluster_sums.input(),
@@ -143,4 +143,30 @@ fn each_shape<T: Number>() {
 #[test]
 fn inertia_from_sums_is_the_references() {
     for_each_type!(each_shape());
+}
+
+#[test]
+fn several_sets_are_added_up_at_once() {
+    let (k, d, words) = (7_u32, 5_u32, 9_u32);
+    let len = (k * d) as usize;
+    let centroids = numbers::<f32>(Data::Unit, 3 * len, 1);
+    let sums: Vec<u64> = (0..3 * len as i64).map(|i| ((i - 40) * 1_000_003) as u64).collect();
+    let counts: Vec<u64> = (0..3 * k as u64).collect();
+    let limbs_of = |sets: std::ops::Range<usize>| {
+        let emulator = Emulator::new(5);
+        let part = |each: usize| sets.start * each..sets.end * each;
+        let sums = emulator.buffer("sums", &sums[part(len)]);
+        let counts = emulator.buffer("counts", &counts[part(k as usize)]);
+        let centroids = emulator.buffer("centroids", &centroids[part(len)]);
+        let limbs = emulator.buffer("limbs", &vec![0_u64; sets.len() * words as usize]);
+        let totals = emulator.buffer("totals", &[0_u64]);
+        launch(&emulator, &contract::INERTIA_SUMS, contract::inertia_sums(k, d, sets.len() as u32), || {
+            let (sums, counts, totals) = (sums.input(), counts.input(), totals.input());
+            let run = add_sums::<f32, Few>;
+            run(sums, counts, totals, centroids.input(), limbs.output(), -30, 1, 0, 1, 0, -120, words, k, d);
+        });
+        limbs.to_vec()
+    };
+    let each: Vec<u64> = (0..3).flat_map(|set| limbs_of(set..set + 1)).collect();
+    assert_eq!(limbs_of(0..3), each);
 }

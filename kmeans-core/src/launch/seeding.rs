@@ -2,7 +2,7 @@
 //!
 //! k-means++ picks rows by the weighted cost of the nearest centroid so far, k-means|| candidates.
 
-use super::table::{D, K, LABELS_IN, N, POINT_TYPES, POINTS, WEIGHTED, WEIGHTS};
+use super::table::{D, K, LABELS_IN, N, POINTS, STORED_TYPES, WEIGHTED, WEIGHTS};
 use super::{Argument, Geometry, Kernel, Type, at_most, input, kernel, output, value};
 
 /// Rows of a range: the amounts of a range are summed by one block, and searched by one.
@@ -27,7 +27,7 @@ const BLOCKS: Argument = value("blocks", Type::U64);
 /// D to the nearest centroid so far, a further one included, and the bits of the largest cost. Launch: [`seed_nearest`].
 pub const SEED_NEAREST: Kernel = kernel(
     "seed_nearest",
-    POINT_TYPES,
+    STORED_TYPES,
     SEED_TILE,
     &[
         POINTS,
@@ -71,7 +71,7 @@ pub const SEED_DRAW: Kernel = kernel(
 /// Adds to what each trial would leave, which is zero before. Launch: [`seed_potentials`].
 pub const SEED_POTENTIALS: Kernel = kernel(
     "seed_potentials",
-    POINT_TYPES,
+    STORED_TYPES,
     SEED_TILE,
     &[
         POINTS,

@@ -5,20 +5,24 @@ use super::stream::{
     ASSIGN_STREAM_128_ROUNDED, ASSIGN_STREAM_LONG, ASSIGN_STREAM_LONG_ROUNDED, ASSIGN_TILES,
 };
 use super::{
-    Argument, CONSTANT_BYTES, EMPTY_FARTHEST, EMPTY_LIST, EMPTY_MASK, EMPTY_MOVE, Geometry, Kernel, MAX_GRID,
-    PARALLEL_COUNT, PARALLEL_MERGE, PARALLEL_OFFSETS, PARALLEL_WRITE, SEED_AMOUNTS, SEED_CHOOSE, SEED_DRAW,
-    SEED_NEAREST, SEED_POTENTIALS, SHARED_BYTES, Type, at_most, input, kernel, output, sharing_blocks, value,
-    window_bytes,
+    Argument, CONSTANT_BYTES, EMPTY_FARTHEST, EMPTY_LIST, EMPTY_MASK, EMPTY_MOVE, FIT_NARROW_SUMS_NARROW,
+    FIT_NARROW_SUMS_WIDE, Geometry, Kernel, MAX_GRID, PARALLEL_COUNT, PARALLEL_MERGE, PARALLEL_OFFSETS, PARALLEL_WRITE,
+    SEED_AMOUNTS, SEED_CHOOSE, SEED_DRAW, SEED_NEAREST, SEED_POTENTIALS, SHARED_BYTES, Type, at_most, input, kernel,
+    output, sharing_blocks, value, window_bytes,
 };
 
 /// The element types that points may have.
 pub const POINT_TYPES: &[&str] = &["f32", "f64", "f16", "bf16"];
+/// The types that points may be stored in: those, and bytes, which widen to `f32`.
+pub const STORED_TYPES: &[&str] = &["f32", "f64", "f16", "bf16", "u8"];
 /// Those that `f32` arithmetic can filter.
 pub const SINGLE_TYPES: &[&str] = &["f32", "f16", "bf16"];
+/// The same, and bytes.
+pub const NARROW_TYPES: &[&str] = &["f32", "f16", "bf16", "u8"];
 /// Those that tensor cores multiply as they are.
 pub const HALF_TYPES: &[&str] = &["f16", "bf16"];
 
-pub(super) const POINTS: Argument = input("points", Type::T, "[n, d]");
+pub(super) const POINTS: Argument = input("points", Type::P, "[n, d]");
 const COLUMNS: Argument = input("columns", Type::T, "[d, n]");
 pub(super) const CENTROIDS: Argument = input("centroids", Type::T, "[k, d]");
 pub(super) const LABELS_IN: Argument = input("labels", Type::U32, "[n]");
@@ -38,9 +42,9 @@ const FIRST: Argument = value("first", Type::U64);
 /// Rows of a chunk.
 pub(super) const ROWS: Argument = value("rows", Type::U64);
 /// The unit of a sum: see [`crate::fixed::FixedPoint`].
-const EXPONENT: Argument = value("exponent", Type::I32);
+pub(super) const EXPONENT: Argument = value("exponent", Type::I32);
 /// Words of a sum: 1 narrow, 2 wide, else limbs.
-const WORDS: Argument = value("words", Type::U32);
+pub(super) const WORDS: Argument = value("words", Type::U32);
 
 /// Whether rows have weights. 0: each weighs 1.0, and `weights` is not read, so it may be an array of any length.
 pub(super) const WEIGHTED: Argument = value("weighted", Type::U32);
@@ -74,7 +78,7 @@ pub const fn range_exponents(len: u64) -> Geometry {
 /// Rows, one after the other. Launch: [`rows_gather`].
 pub const ROWS_GATHER: Kernel = kernel(
     "rows_gather",
-    POINT_TYPES,
+    STORED_TYPES,
     256,
     &[
         POINTS,
@@ -107,7 +111,7 @@ pub const DISTANCE_DIRECT: Kernel = Kernel { name: "distance_direct", ..DISTANCE
 /// Distances of a chunk of rows. Launch: [`distance`].
 pub const DISTANCE_TILED: Kernel = Kernel { name: "distance_tiled", ..DISTANCE };
 /// Distances of a chunk of rows. Launch: [`distance`].
-pub const DISTANCE_COALESCED: Kernel = Kernel { name: "distance_coalesced", ..DISTANCE };
+pub const DISTANCE_COALESCED: Kernel = Kernel { name: "distance_coalesced", types: STORED_TYPES, ..DISTANCE };
 /// Distances of a chunk of rows to the centroids in constant memory. Launch: `thread_each(rows)`, once per part of
 /// [`ConstantParts`], with that part in constant memory.
 pub const DISTANCE_CONSTANT: Kernel = kernel(
@@ -188,7 +192,7 @@ impl Iterator for ConstantParts {
 /// D of every row to its own centroid. Launch: `thread_each(n)`.
 pub const DISTANCE_OWN: Kernel = kernel(
     "distance_own",
-    POINT_TYPES,
+    STORED_TYPES,
     256,
     &[POINTS, CENTROIDS, LABELS_IN, output("distances", Type::F64, "[n]"), N, D],
 );
@@ -219,7 +223,7 @@ pub const ASSIGN_DIRECT: Kernel = Kernel { name: "assign_direct", ..ASSIGN };
 /// Labels. Launch: [`assign_tiled`].
 pub const ASSIGN_TILED: Kernel = Kernel { name: "assign_tiled", ..ASSIGN };
 /// Labels for up to [`NARROW_COLUMNS`] columns. Launch: [`assign_narrow`].
-pub const ASSIGN_NARROW: Kernel = Kernel { name: "assign_narrow", types: SINGLE_TYPES, ..ASSIGN };
+pub const ASSIGN_NARROW: Kernel = Kernel { name: "assign_narrow", types: NARROW_TYPES, ..ASSIGN };
 /// Most columns of [`ASSIGN_NARROW`].
 pub const NARROW_COLUMNS: u32 = 4;
 /// Values of centroids that a block of it holds at a time.
@@ -298,19 +302,19 @@ const SUM: Kernel = kernel("", POINT_TYPES, 256, &[POINTS, LABELS_IN, SUMS_OUT, 
 /// Adds to sums, which the host has set to zero. Launch: `thread_each(n)`.
 pub const SUM_PER_SAMPLE_NARROW: Kernel = Kernel { name: "sum_per_sample_narrow", ..SUM };
 /// Adds to sums. Launch: [`sum_per_element`].
-pub const SUM_PER_ELEMENT_NARROW: Kernel = Kernel { name: "sum_per_element_narrow", ..SUM };
+pub const SUM_PER_ELEMENT_NARROW: Kernel = Kernel { name: "sum_per_element_narrow", types: STORED_TYPES, ..SUM };
 /// Adds to sums. Launch: [`sum_per_element`].
 pub const SUM_PER_ELEMENT_WIDE: Kernel = Kernel { name: "sum_per_element_wide", ..SUM };
 /// Adds to sums, at most 2³¹ points before the limbs are carried. Launch: [`sum_per_element`].
 pub const SUM_PER_ELEMENT_LIMBS: Kernel = Kernel { name: "sum_per_element_limbs", ..SUM };
 const SUM_PER_BLOCK: Kernel = kernel("", POINT_TYPES, 256, &[POINTS, LABELS_IN, SUMS_OUT, EXPONENT, WORDS, N, K, D]);
 /// Adds to sums. Launch: [`sum_per_block`] with one word.
-pub const SUM_PER_BLOCK_NARROW: Kernel = Kernel { name: "sum_per_block_narrow", ..SUM_PER_BLOCK };
+pub const SUM_PER_BLOCK_NARROW: Kernel = Kernel { name: "sum_per_block_narrow", types: STORED_TYPES, ..SUM_PER_BLOCK };
 /// Adds to sums. Launch: [`sum_per_block`] with two words.
 pub const SUM_PER_BLOCK_WIDE: Kernel = Kernel { name: "sum_per_block_wide", ..SUM_PER_BLOCK };
 
 const SUM_WEIGHTED: Kernel =
-    kernel("", POINT_TYPES, 256, &[POINTS, WEIGHTS, LABELS_IN, SUMS_OUT, EXPONENT, WORDS, N, D]);
+    kernel("", STORED_TYPES, 256, &[POINTS, WEIGHTS, LABELS_IN, SUMS_OUT, EXPONENT, WORDS, N, D]);
 /// Adds points times weights to sums. Launch: [`sum_per_element`].
 pub const SUM_WEIGHTED_NARROW: Kernel = Kernel { name: "sum_weighted_narrow", ..SUM_WEIGHTED };
 /// Adds points times weights to sums. Launch: [`sum_per_element`].
@@ -337,7 +341,7 @@ const SUM_SORTED: Kernel = kernel(
     &[POINTS, LABELS_IN, input("rows", Type::U32, "[n]"), SUMS_OUT, EXPONENT, WORDS, N, D],
 );
 /// Adds listed rows to narrow sums. Launch: [`sum_sorted`].
-pub const SUM_SORTED_NARROW: Kernel = Kernel { name: "sum_sorted_narrow", ..SUM_SORTED };
+pub const SUM_SORTED_NARROW: Kernel = Kernel { name: "sum_sorted_narrow", types: STORED_TYPES, ..SUM_SORTED };
 /// Adds listed rows to wide sums. Launch: [`sum_sorted`].
 pub const SUM_SORTED_WIDE: Kernel = Kernel { name: "sum_sorted_wide", ..SUM_SORTED };
 
@@ -397,7 +401,7 @@ const LIMBS_OUT: Argument = output("limbs", Type::U64, "[words]");
 /// takes at most [`square_sum_terms`] values. Launch: [`square_sum`].
 pub const SQUARE_SUM: Kernel = kernel(
     "square_sum",
-    POINT_TYPES,
+    STORED_TYPES,
     256,
     &[POINTS, WEIGHTS, LIMBS_OUT, EXPONENT, WORDS, WEIGHTED, value("narrow", Type::U32), N, D],
 );
@@ -416,7 +420,8 @@ pub const fn square_sum_terms(n: u64, d: u32) -> u64 {
     n.saturating_mul(d as u64).div_ceil(threads)
 }
 
-/// Adds what centroids and sums contribute to the inertia, in the limbs of [`SQUARE_SUM`]. Launch: [`inertia_sums`].
+/// Adds what centroids and sums contribute to the inertia, in the limbs of [`SQUARE_SUM`]; of several sets of both, one after
+/// the other, a set of limbs each. Launch: [`inertia_sums`].
 pub const INERTIA_SUMS: Kernel = kernel(
     "inertia_sums",
     POINT_TYPES,
@@ -442,9 +447,11 @@ pub const INERTIA_SUMS: Kernel = kernel(
 /// The same for up to [`INERTIA_LIMBS`] limbs. Launch: [`inertia_sums`].
 pub const INERTIA_SUMS_MANY: Kernel = Kernel { name: "inertia_sums_many", ..INERTIA_SUMS };
 
-/// Threads share the centroids' elements: a few each before there are more blocks than a GPU runs at a time.
-pub const fn inertia_sums(k: u32, d: u32) -> Geometry {
-    INERTIA_SUMS.blocks(at_most((k as u64 * d as u64).div_ceil(256), 512) as u64, 0)
+/// Threads share the centroids' elements: a few each before there are more blocks than a GPU runs at a time. A row of blocks
+/// for each of `sets` sets, as many as a grid can have rows.
+pub const fn inertia_sums(k: u32, d: u32, sets: u32) -> Geometry {
+    let geometry = INERTIA_SUMS.blocks(at_most((k as u64 * d as u64).div_ceil(256), 512) as u64, 0);
+    Geometry { grid: [geometry.grid[0], sets], ..geometry }
 }
 
 // Counts.
@@ -501,7 +508,7 @@ const SUM_MOVED: Kernel = kernel(
     ],
 );
 /// Moves the rows of a list between narrow sums, and between counts. Launch: [`sum_moved`].
-pub const SUM_MOVED_NARROW: Kernel = Kernel { name: "sum_moved_narrow", ..SUM_MOVED };
+pub const SUM_MOVED_NARROW: Kernel = Kernel { name: "sum_moved_narrow", types: STORED_TYPES, ..SUM_MOVED };
 /// Moves the rows of a list between wide sums, and between counts. Launch: [`sum_moved`].
 pub const SUM_MOVED_WIDE: Kernel = Kernel { name: "sum_moved_wide", ..SUM_MOVED };
 
@@ -751,6 +758,8 @@ pub const KERNELS: &[Kernel] = &[
     SCALE_DIVIDE_WEIGHTED,
     SCALE_MOVED,
     SCALE_MOVEMENT,
+    FIT_NARROW_SUMS_NARROW,
+    FIT_NARROW_SUMS_WIDE,
     EMPTY_LIST,
     EMPTY_MASK,
     EMPTY_FARTHEST,

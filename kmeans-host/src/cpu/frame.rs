@@ -28,8 +28,7 @@ impl Frame {
     pub fn new<T: Scalar>(points: &Points<'_, T>) -> Self {
         let (n, d) = (points.n(), points.d());
         let rows = n.min(SAMPLE);
-        let sample =
-            || (0..rows).map(|i| points.view().row((i as u128 * n as u128 / rows as u128) as usize).to_owned());
+        let sample = || (0..rows).map(|i| points.row((i as u128 * n as u128 / rows as u128) as usize));
         let mut center = vec![0.0; d];
         for row in sample() {
             for (c, x) in center.iter_mut().zip(row) {

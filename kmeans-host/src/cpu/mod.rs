@@ -23,7 +23,7 @@ use kmeans_core::Scalar;
 use kmeans_core::rng::{Purpose, Random};
 use kmeans_core::seeding::{random_label, trials, vacancy_row};
 use kmeans_core::settings::Settings;
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2};
 use pulp::Arch;
 use rayon::prelude::*;
 
@@ -61,6 +61,10 @@ impl<T: Scalar> Engine<T> for CpuEngine {
         format!("cpu ({vectors}, {threads} thread{})", if threads == 1 { "" } else { "s" })
     }
 
+    fn is_gpu(&self) -> bool {
+        false
+    }
+
     fn load<'a>(&self, points: &'a Points<'_, T>, _: Task) -> Result<Box<dyn Job<T> + 'a>, Error> {
         Ok(Box::new(CpuJob { arch: self.arch, points, labels: Vec::new(), kept: None }))
     }
@@ -76,7 +80,7 @@ struct CpuJob<'a, 'p, T> {
 
 impl<T: Scalar> Job<T> for CpuJob<'_, '_, T> {
     fn rows(&mut self, rows: &[usize]) -> Result<Array2<T>, Error> {
-        Ok(self.points.view().select(Axis(0), rows))
+        Ok(self.points.select(rows))
     }
 
     fn random_label_start(&mut self, k: usize, random: &Random) -> Result<Array2<T>, Error> {

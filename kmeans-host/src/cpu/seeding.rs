@@ -7,7 +7,7 @@ use kmeans_core::Scalar;
 use kmeans_core::fixed::FixedPoint;
 use kmeans_core::rng::{Purpose, Random};
 use kmeans_core::seeding::{self, Quantizer};
-use ndarray::{Array2, Axis};
+use ndarray::Array2;
 use pulp::Arch;
 use rayon::prelude::*;
 
@@ -173,7 +173,7 @@ pub(crate) fn parallel<T: Scalar>(
         if selected.is_empty() {
             continue;
         }
-        let rows = points.view().select(Axis(0), &selected);
+        let rows = points.select(&selected);
         let new: Vec<T> = rows.iter().copied().collect();
         let assigner = Assigner::new(arch, &frame, &new, d);
         let offset = candidates.len() as u32;
@@ -206,7 +206,7 @@ pub(crate) fn parallel<T: Scalar>(
     let masses = masses(points, &owner, candidates.len());
     let mut result = Ok(Vec::new());
     let rows = seeding::reduce(&candidates, n, k, random, |k, trials| {
-        let chosen: Array2<T> = points.view().select(Axis(0), &candidates);
+        let chosen: Array2<T> = points.select(&candidates);
         let picked = Points::new(chosen.view(), Some(masses))
             .and_then(|chosen| plus_plus(arch, &chosen, k, trials, random, Purpose::Reduce, reducing));
         result = picked;

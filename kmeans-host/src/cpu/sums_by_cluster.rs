@@ -31,7 +31,6 @@ pub(crate) fn move_rows<T: Scalar>(
             .collect(),
     };
     moves.par_sort_unstable();
-    let view = points.view();
     // In batches, so that the sums on their way take little memory.
     let clusters: Vec<&[(u32, usize, bool)]> = moves.chunk_by(|a, b| a.0 == b.0).collect();
     for batch in clusters.chunks(BATCH) {
@@ -42,7 +41,7 @@ pub(crate) fn move_rows<T: Scalar>(
                 let mut buffer = Vec::new();
                 for &(_, row, plus) in *moves {
                     buffer.clear();
-                    buffer.extend(view.row(row).iter().copied());
+                    points.append_row(row, &mut buffer);
                     let sign = if plus { Sign::Plus } else { Sign::Minus };
                     one.add(0, &buffer, points.weights().map(|w| w[row]), sign);
                 }

@@ -66,9 +66,22 @@ impl Span<'_> {
     }
 }
 
-/// The entry point of a kernel for points of type `element`.
-pub fn entry(kernel: &Kernel, element: &str) -> String {
-    if kernel.types.is_empty() { kernel.name.to_string() } else { format!("{}_{element}", kernel.name) }
+/// The instance of a kernel for points stored as `stored`: that of their values where it does not read the points.
+fn instance(kernel: &Kernel, stored: &'static str) -> &'static str {
+    if kernel.types.contains(&stored) { stored } else { value_of(stored) }
+}
+
+/// The element type that points stored as `stored` have.
+fn value_of(stored: &'static str) -> &'static str {
+    if stored == "u8" { "f32" } else { stored }
+}
+
+/// The entry point of a kernel for points stored as `stored`.
+pub fn entry(kernel: &Kernel, stored: &'static str) -> String {
+    if kernel.types.is_empty() {
+        return kernel.name.to_string();
+    }
+    format!("{}_{}", kernel.name, instance(kernel, stored))
 }
 
 impl Arg<'_> {
@@ -99,15 +112,15 @@ impl Arg<'_> {
 }
 
 /// Panics unless `arguments` are what the contract says.
-pub fn check_arguments(kernel: &Kernel, element: &'static str, geometry: Geometry, arguments: &[Arg<'_>]) {
-    let name = kernel.name;
+pub fn check_arguments(kernel: &Kernel, stored: &'static str, geometry: Geometry, arguments: &[Arg<'_>]) {
+    let (name, stored) = (kernel.name, instance(kernel, stored));
     assert_eq!(kernel.arguments.len(), arguments.len(), "{name}: number of arguments");
     let value = |wanted: &str| {
         kernel.arguments.iter().zip(arguments).find(|(a, _)| a.name == wanted).and_then(|(_, given)| given.number())
     };
     for (declared, given) in kernel.arguments.iter().zip(arguments) {
         let fits = match (declared.kind, given) {
-            (Kind::In(of), Arg::In(span)) | (Kind::Out(of), Arg::Out(span)) => type_name(of, element) == span.element,
+            (Kind::In(of), Arg::In(span)) | (Kind::Out(of), Arg::Out(span)) => type_name(of, stored) == span.element,
             (Kind::Value(of), Arg::U32(_)) => of == Type::U32,
             (Kind::Value(of), Arg::I32(_)) => of == Type::I32,
             (Kind::Value(of), Arg::U64(_)) => of == Type::U64,
@@ -138,9 +151,10 @@ pub fn check_arguments(kernel: &Kernel, element: &'static str, geometry: Geometr
     }
 }
 
-fn type_name(of: Type, element: &'static str) -> &'static str {
+fn type_name(of: Type, stored: &'static str) -> &'static str {
     match of {
-        Type::T => element,
+        Type::T => value_of(stored),
+        Type::P => stored,
         Type::U8 => "u8",
         Type::F16 => "f16",
         Type::U32 => "u32",
@@ -181,5 +195,29 @@ mod tests {
         assert!(!check(&[labels, labels, Arg::U64(100)]));
         assert!(!check(&[labels, counts]));
         assert!(!check(&[Arg::In(on_device(400, "f32")), counts, Arg::U64(100)]));
+    }
+
+    #[test]
+    fn a_kernel_without_an_instance_for_bytes_gets_no_bytes() {
+        use kmeans_core::launch::{ASSIGN_DIRECT, ASSIGN_NARROW, SCALE_MOVEMENT};
+        assert_eq!(entry(&ASSIGN_NARROW, "u8"), "assign_narrow_u8");
+        assert_eq!(entry(&ASSIGN_NARROW, "f16"), "assign_narrow_f16");
+        assert_eq!(entry(&SCALE_MOVEMENT, "u8"), "scale_movement_f32");
+        let on_device = |bytes, element| Span { address: 0, bytes, element, life: PhantomData };
+        let check = |kernel: &Kernel, points: &'static str| {
+            let arguments = [
+                Arg::In(on_device(4 * 3000, points)),
+                Arg::In(on_device(4 * 6, "f32")),
+                Arg::Out(on_device(4 * 1000, "u32")),
+                Arg::U64(1000),
+                Arg::U32(2),
+                Arg::U32(3),
+            ];
+            let geometry = kernel.thread_each(1000);
+            std::panic::catch_unwind(|| check_arguments(kernel, "u8", geometry, &arguments)).is_ok()
+        };
+        assert!(check(&ASSIGN_NARROW, "u8"));
+        assert!(!check(&ASSIGN_NARROW, "f32"));
+        assert!(!check(&ASSIGN_DIRECT, "u8"));
     }
 }

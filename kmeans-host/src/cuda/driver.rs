@@ -34,6 +34,13 @@ use crate::Error;
 /// Bytes of the pinned memory that a copy goes through.
 const STAGING_BYTES: usize = 8 << 20;
 
+/// The driver keeps freed memory, up to this share of all there is, for the next fit: to take it from the system anew costs
+/// milliseconds.
+const POOL_SHARE: usize = 64;
+const RELEASE_THRESHOLD: sys::CUmemPool_attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+const RESERVED: sys::CUmemPool_attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT;
+const USED: sys::CUmemPool_attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT;
+
 /// An opened GPU.
 pub struct Gpu {
     /// Its index, as the driver counts.
@@ -107,6 +114,11 @@ impl Gpu {
         unsafe { context.disable_event_tracking() };
         let capability = context.compute_capability()?;
         let count = context.attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        let mut kept = (context.total_mem()? / POOL_SHARE) as u64;
+        if let Some(pool) = default_pool(&context)? {
+            // SAFETY: the attribute is a number of 64 bits, which the driver copies.
+            unsafe { result::mem_pool::set_attribute(pool, RELEASE_THRESHOLD, (&raw mut kept).cast())? };
+        }
         Ok(Self {
             index,
             name: context.name()?,
@@ -120,10 +132,19 @@ impl Gpu {
         })
     }
 
-    /// Bytes of memory that are free.
+    /// Bytes of memory that are free, or that the driver keeps for this process to allocate.
     pub fn free_memory(&self) -> Result<u64, Error> {
+        let pooled = |attribute| {
+            let mut bytes = 0_u64;
+            if let Some(pool) = default_pool(&self.context)? {
+                // SAFETY: the attributes asked for are numbers of 64 bits.
+                unsafe { result::mem_pool::get_attribute(pool, attribute, (&raw mut bytes).cast())? };
+            }
+            Ok(bytes)
+        };
+        let kept = || Ok(pooled(RESERVED)?.saturating_sub(pooled(USED)?));
         let (free, _) = self.context.mem_get_info().map_err(|e| self.failed(e))?;
-        Ok(free as u64)
+        Ok(free as u64 + kept().map_err(|e| self.failed(e))?)
     }
 
     /// Bytes of memory in all.
@@ -200,6 +221,15 @@ struct Compiled {
     function: CudaFunction,
     #[cfg(feature = "kernels")]
     module: Arc<CudaModule>,
+}
+
+/// The pool of memory that arrays come from, on GPUs that have them.
+fn default_pool(context: &CudaContext) -> Result<Option<sys::CUmemoryPool>, DriverError> {
+    if context.attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? == 0 {
+        return Ok(None);
+    }
+    // SAFETY: the context's device is one that the driver named.
+    unsafe { result::device::get_default_mem_pool(context.cu_device()) }.map(Some)
 }
 
 /// The driver's own words.
@@ -345,6 +375,13 @@ pub fn write<E: Stored>(array: &mut Array<E>) -> Arg<'_> {
 /// Words of `array` as values of another type, to write or add to.
 pub fn write_as<E: Stored>(array: &mut Array<u64>, words: Range<usize>) -> Arg<'_> {
     Arg::Out(Span { element: E::STORED, ..span(array, words) })
+}
+
+/// Parts of the array, in ascending order, to write or add to.
+pub fn write_parts<const N: usize>(array: &mut Array<u64>, parts: [Range<usize>; N]) -> [Arg<'_>; N] {
+    assert!(parts.windows(2).all(|pair| pair[0].end <= pair[1].start), "parts do not overlap");
+    let array = &*array;
+    parts.map(|part| Arg::Out(span(array, part)))
 }
 
 /// Part of the array to read.
@@ -501,13 +538,21 @@ impl Stream {
         Ok(host)
     }
 
-    /// Copies the first `len` values of `from` to `to`.
-    pub fn copy<E: Stored>(&self, from: &Array<E>, to: &mut Array<E>, len: usize) -> Result<(), Error> {
-        assert!(len <= from.len() && len <= to.len(), "a copy lies within both arrays");
+    /// Copies a range of `from` to where `to` has its element `at`.
+    pub fn copy<E: Stored>(
+        &self,
+        from: &Array<E>,
+        range: Range<usize>,
+        to: &mut Array<E>,
+        at: usize,
+    ) -> Result<(), Error> {
+        let len = range.len();
+        let (from, to) = (span(from, range), span(to, at..at + len));
         self.check(self.inner.context().bind_to_thread())?;
         let bytes = len * size_of::<E>();
         self.noted(Step::Copy, bytes, || {
-            // SAFETY: both arrays have that many bytes and belong to this stream.
+            // SAFETY: both ranges have that many bytes, lie within arrays that belong to this stream, and `to` is borrowed
+            // mutably, so that they do not overlap.
             self.check(unsafe { result::memcpy_dtod_async(to.address, from.address, bytes, self.inner.cu_stream()) })
         })
     }
@@ -538,7 +583,20 @@ impl Stream {
         self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner).extend(buffers);
     }
 
-    /// Runs `kernel`, for points of type `element` if it is compiled for types.
+    /// Blocks of `kernel` that the GPU runs at the same time; 0 where it cannot let all blocks wait for each other.
+    pub fn blocks_at_once(&self, kernel: &Kernel, element: &'static str, geometry: Geometry) -> Result<u32, Error> {
+        let attribute = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH;
+        if self.check(self.gpu.context.attribute(attribute))? == 0 {
+            return Ok(0);
+        }
+        let function = &self.gpu.kernel(&entry(kernel, element))?.function;
+        self.check(self.inner.context().bind_to_thread())?;
+        let shared = geometry.shared as usize;
+        let each = self.check(function.occupancy_max_active_blocks_per_multiprocessor(geometry.block, shared, None))?;
+        Ok(each * self.gpu.multiprocessors)
+    }
+
+    /// Runs `kernel`, for points stored as `element` if it is compiled for types.
     ///
     /// # Panics
     /// If the arguments are not those of the launch contract: of another type, or an array shorter than its shape.
@@ -559,13 +617,14 @@ impl Stream {
         }
         let mut pointers: Vec<*mut c_void> = arguments.iter().map(Arg::pointer).collect();
         let [x, y] = geometry.grid;
+        let launch = if kernel.together { result::launch_cooperative_kernel } else { result::launch_kernel };
         self.noted(Step::Kernel(entry), 0, || {
             // SAFETY: the arguments are those of the contract in number and type, and every array is as long as its shape
             // says, where the shape's sizes are arguments themselves (`check_arguments`). Arrays live as long as their
             // streams' work, since memory is freed in the stream's order. What arrays hold is in range: labels come from
             // kernels that write labels below k, row numbers from draws below n.
             self.check(unsafe {
-                result::launch_kernel(
+                launch(
                     function.cu_function(),
                     (x, y, 1),
                     (geometry.block, 1, 1),

@@ -47,7 +47,7 @@ impl Empty {
             data.launch(&launch::EMPTY_MASK, launch::EMPTY_MASK.thread_each(n), &arguments)?;
         }
         let mut members = stream.array::<u64>(sums.members().len())?;
-        stream.copy(sums.members(), &mut members, sums.members().len())?;
+        stream.copy(sums.members(), 0..sums.members().len(), &mut members, 0)?;
         let geometry = launch::empty_farthest(n);
         let blocks = geometry.grid[0];
         let (mut best, mut rows) = (stream.array::<u64>(blocks as usize)?, stream.array::<u64>(blocks as usize)?);

@@ -109,15 +109,29 @@ impl Inertia {
         record: &mut Array<u64>,
         at: usize,
     ) -> Result<(), Error> {
-        let ([sums, counts, totals], [sum_exponent, sum_words, total_exponent, total_words]) = sums.arguments();
-        let d = data.d();
-        let k = (centroids.len() / d as usize) as u32;
+        let k = (centroids.len() / data.facts.d) as u32;
+        let limbs = write_as::<u64>(record, at..at + self.limbs.words);
+        self.launch_sets(data, sums.arguments(), read(centroids), limbs, k, 1)
+    }
+
+    /// The same for `sets` sets of sums and centroids, one after the other.
+    pub fn launch_sets<T: Number>(
+        &self,
+        data: &Data<'_, T>,
+        (sums, formats): ([Arg<'_>; 3], [Arg<'_>; 4]),
+        centroids: Arg<'_>,
+        limbs: Arg<'_>,
+        k: u32,
+        sets: u32,
+    ) -> Result<(), Error> {
+        let ([sums, counts, totals], d) = (sums, data.d());
+        let [sum_exponent, sum_words, total_exponent, total_words] = formats;
         let arguments = [
             sums,
             counts,
             totals,
-            read(centroids),
-            write_as::<u64>(record, at..at + self.limbs.words),
+            centroids,
+            limbs,
             sum_exponent,
             sum_words,
             total_exponent,
@@ -129,7 +143,7 @@ impl Inertia {
             Arg::U32(d),
         ];
         let kernel = if self.limbs.are_few() { &launch::INERTIA_SUMS } else { &launch::INERTIA_SUMS_MANY };
-        data.launch(kernel, launch::inertia_sums(k, d), &arguments)
+        data.launch(kernel, launch::inertia_sums(k, d, sets), &arguments)
     }
 
     /// The inertia, once the limbs are on the host.

@@ -12,19 +12,21 @@ use rayon::prelude::*;
 
 use super::Number;
 use super::assigner::Assigner;
-use super::driver::{Arg, Array, Span, Stream, read, write};
+use super::driver::{Arg, Array, Span, Stored, Stream, read, write};
 use super::inertia::{Inertia, start_range};
 use super::memory::{self, DISTANCE_BYTES};
 use super::sums::Sums;
 use super::{lloyd, seeding};
 use crate::Error;
 use crate::engine::{Job, OnIteration, OnSeeding, Outcome, Task};
-use crate::points::{Facts, Points};
+use crate::points::{Bytes, Facts, Points, Source};
 
 /// Where the points lie.
 pub enum Place<'a, T> {
     /// In memory of this job.
     Own(Array<T>),
+    /// In memory of this job, as bytes that kernels widen when they read them.
+    Bytes(Array<u8>),
     /// In memory of the caller.
     Theirs(Span<'a>),
 }
@@ -34,8 +36,14 @@ impl<T: Number> Place<'_, T> {
     pub fn arg(&self) -> Arg<'_> {
         match self {
             Self::Own(array) => read(array),
+            Self::Bytes(array) => read(array),
             Self::Theirs(span) => Arg::In(*span),
         }
+    }
+
+    /// The name of the type they are stored in.
+    pub fn stored(&self) -> &'static str {
+        if matches!(self, Self::Bytes(_)) { u8::STORED } else { T::STORED }
     }
 
     /// Whether kernels that copy 16 bytes at once can read it.
@@ -102,7 +110,7 @@ impl<'a, T: Number> Data<'a, T> {
         geometry: launch::Geometry,
         arguments: &[Arg<'_>],
     ) -> Result<(), Error> {
-        self.stream.launch(kernel, T::NAME, geometry, arguments)
+        self.stream.launch(kernel, self.points.stored(), geometry, arguments)
     }
 
     /// D of every row to the centroid of its label.
@@ -153,10 +161,21 @@ impl<'a, T: Number> CudaJob<'a, T> {
     /// Copies `points` to the device.
     pub fn load(stream: Stream, points: &'a Points<'_, T>, task: Task) -> Result<Self, Error> {
         let facts = points.facts();
-        stream.require(memory::needed::<T>(facts, task, true))?;
-        let mut array = stream.array(facts.n * facts.d)?;
-        copy_points(&stream, points, &mut array)?;
-        Ok(Self::new(Data::new(stream, facts, Place::Own(array))?))
+        let size = if matches!(points.source(), Source::Bytes(_)) { 1 } else { size_of::<T>() };
+        stream.require(memory::needed::<T>(facts, task, (facts.n * facts.d * size) as u64))?;
+        let place = match points.source() {
+            Source::View(view) => {
+                let mut array = stream.array(facts.n * facts.d)?;
+                copy_points(&stream, view, &mut array)?;
+                Place::Own(array)
+            }
+            Source::Bytes(bytes) => {
+                let mut array = stream.array(facts.n * facts.d)?;
+                copy_bytes(&stream, bytes, &mut array)?;
+                Place::Bytes(array)
+            }
+        };
+        Ok(Self::new(Data::new(stream, facts, place)?))
     }
 
     /// For points that are on the device.
@@ -170,18 +189,45 @@ impl<'a, T: Number> CudaJob<'a, T> {
     }
 }
 
-/// Rows in blocks through pinned memory, in parallel.
-fn copy_points<T: Number>(stream: &Stream, points: &Points<'_, T>, array: &mut Array<T>) -> Result<(), Error> {
-    const TOGETHER: usize = 1 << 16;
-    let view = points.view();
-    let (len, d) = (view.len(), points.d());
-    if let Some(all) = view.to_slice() {
-        return stream.fill(array, len, |range, chunk| {
-            chunk
-                .par_chunks_mut(TOGETHER)
-                .zip(all[range].par_chunks(TOGETHER))
-                .for_each(|(to, from)| to.copy_from_slice(from));
+/// Values that a thread copies at a time.
+const TOGETHER: usize = 1 << 16;
+
+/// Row-major values through pinned memory, in parallel.
+fn copy_packed<E: Stored>(stream: &Stream, all: &[E], array: &mut Array<E>) -> Result<(), Error> {
+    stream.fill(array, all.len(), |range, chunk| {
+        chunk
+            .par_chunks_mut(TOGETHER)
+            .zip(all[range].par_chunks(TOGETHER))
+            .for_each(|(to, from)| to.copy_from_slice(from));
+    })
+}
+
+/// The bytes of points, without those between rows.
+fn copy_bytes(stream: &Stream, bytes: Bytes<'_>, array: &mut Array<u8>) -> Result<(), Error> {
+    if let Some(all) = bytes.packed() {
+        return copy_packed(stream, all, array);
+    }
+    let (n, d) = bytes.dim();
+    stream.fill(array, n * d, |range, chunk| {
+        chunk.par_chunks_mut(TOGETHER).enumerate().for_each(|(i, to)| {
+            let first = range.start + i * TOGETHER;
+            let (mut row, mut column) = (first / d, first % d);
+            for value in to {
+                *value = bytes.row(row)[column];
+                column += 1;
+                if column == d {
+                    (row, column) = (row + 1, 0);
+                }
+            }
         });
+    })
+}
+
+/// Rows in blocks through pinned memory, in parallel.
+fn copy_points<T: Number>(stream: &Stream, view: ArrayView2<'_, T>, array: &mut Array<T>) -> Result<(), Error> {
+    let (len, d) = (view.len(), view.ncols());
+    if let Some(all) = view.to_slice() {
+        return copy_packed(stream, all, array);
     }
     stream.fill(array, len, |range, chunk| {
         chunk.par_chunks_mut(TOGETHER).enumerate().for_each(|(i, to)| {

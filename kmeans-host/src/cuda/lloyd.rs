@@ -3,7 +3,7 @@
 
 use std::mem::swap;
 
-use kmeans_core::launch;
+use kmeans_core::launch::{self, FitEnd};
 use kmeans_core::settings::{EmptyCluster, Iteration, Settings, Stop};
 use ndarray::Array2;
 
@@ -14,6 +14,7 @@ use super::empty::Empty;
 use super::inertia::{Inertia, mean_variance, start_range};
 use super::job::{Data, upload_matrix};
 use super::sums::Sums;
+use super::whole::{Between, Whole};
 use crate::Error;
 use crate::engine::{OnIteration, Outcome};
 use crate::progress::Control;
@@ -68,10 +69,41 @@ pub fn lloyd<T: Number>(
         _ => 0.0,
     };
     let mut state = State::new(data, assigner, &start)?;
+    let mut whole = Whole::new(data, &state.sums, &state.inertia, state.k, settings, threshold)?;
     let mut history = Vec::new();
     let (mut converged, mut current, mut finish) = (false, false, false);
+    // The inertia, where the labels are known to be those of the last centroids.
+    let mut closed = None;
 
     while history.len() < settings.max_iter && !converged && !finish {
+        if let Some(whole) = &mut whole {
+            let done = whole.run(data, state.between(), settings.max_iter - history.len(), history.is_empty())?;
+            let mut told = 0;
+            for &record in &done.history {
+                history.push(record);
+                told += 1;
+                match observe(history.len(), record) {
+                    Control::Continue => {}
+                    Control::Finish => finish = true,
+                    Control::Cancel => return Err(Error::Cancelled { iterations: history.len() }),
+                }
+                if finish {
+                    break;
+                }
+            }
+            if told < done.history.len() {
+                // The rounds after the one that the observer ended with count for nothing.
+                whole.take(data, &mut state.centroids, told)?;
+                continue;
+            }
+            current = done.end == FitEnd::Repeated;
+            converged = current || done.end == FitEnd::Converged;
+            closed = done.closed;
+            if done.end != FitEnd::Empty || finish {
+                continue;
+            }
+            // The next round leaves a cluster empty: it is done step by step.
+        }
         let first = history.is_empty();
         state.round(first)?;
         let mut record = state.read_record()?;
@@ -117,8 +149,9 @@ pub fn lloyd<T: Number>(
         }
     }
 
-    let inertia = match history.last() {
-        Some(last) if current => last.inertia,
+    let inertia = match (history.last(), closed) {
+        (Some(last), _) if current => last.inertia,
+        (_, Some(inertia)) => inertia,
         // The last update moved the centroids: the labels returned belong to where they are now.
         _ => state.label_final(history.is_empty())?,
     };
@@ -158,6 +191,12 @@ impl<'a, 'p, T: Number> State<'a, 'p, T> {
             record: stream.array(LIMBS + inertia.words())?,
             inertia,
         })
+    }
+
+    /// What rounds in one launch go on from.
+    fn between(&mut self) -> Between<'_, T> {
+        let Self { labels, centroids, sums, inertia, .. } = self;
+        Between { labels, centroids, sums, inertia }
     }
 
     /// One round, without a look at what came out.

@@ -3,6 +3,7 @@
 use super::Number;
 use super::assigner::Assigner;
 use super::sums::Sums;
+use super::whole;
 use crate::engine::Task;
 use crate::points::Facts;
 
@@ -12,11 +13,10 @@ const RESERVE: u64 = 64 << 20;
 /// Most bytes of the matrix of distances that `transform` has on the device at a time.
 pub const DISTANCE_BYTES: u64 = 256 << 20;
 
-/// Bytes for `task` on points with these facts; `uploaded`: the points are copied to the device too.
-pub fn needed<T: Number>(facts: &Facts, task: Task, uploaded: bool) -> u64 {
+/// Bytes for `task` on points with these facts, which take `points` bytes of memory that is not there yet.
+pub fn needed<T: Number>(facts: &Facts, task: Task, points: u64) -> u64 {
     let (n, d) = (facts.n as u64, facts.d as u64);
     let size = size_of::<T>() as u64;
-    let points = if uploaded { n * d * size } else { 0 };
     let weights = if facts.weights.is_some() { 8 * n } else { 0 };
     let (Task::Fit { k } | Task::Predict { k }) = task;
     let centroids = k as u64 * d * size;
@@ -26,7 +26,12 @@ pub fn needed<T: Number>(facts: &Facts, task: Task, uploaded: bool) -> u64 {
         // and the distances between them; the list of empty clusters.
         Task::Fit { k } => {
             let seeding = 8 * n + 4 * n;
-            4 * 4 * n + seeding + 2 * centroids + 16 * k as u64 + Sums::bytes::<T>(facts, k)
+            4 * 4 * n
+                + seeding
+                + 2 * centroids
+                + 16 * k as u64
+                + Sums::bytes::<T>(facts, k)
+                + whole::bytes::<T>(k as u64, d)
         }
         // Labels; the centroids; either sums or distances, the latter in parts.
         Task::Predict { k } => {

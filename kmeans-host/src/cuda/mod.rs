@@ -18,6 +18,7 @@ pub(crate) mod profile;
 mod seeding;
 mod stream;
 mod sums;
+mod whole;
 
 use std::sync::Arc;
 
@@ -59,6 +60,10 @@ impl CudaEngine {
 impl<T: Number> Engine<T> for CudaEngine {
     fn name(&self) -> String {
         self.describe()
+    }
+
+    fn is_gpu(&self) -> bool {
+        true
     }
 
     fn load<'a>(&self, points: &'a Points<'_, T>, task: Task) -> Result<Box<dyn Job<T> + 'a>, Error> {

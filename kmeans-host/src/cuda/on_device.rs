@@ -314,7 +314,7 @@ pub(crate) fn fit<T: Element + Number>(
     let opened = Opened::new(points)?;
     let facts = opened.facts_to_fit(weights)?;
     let Opened { stream, span, .. } = opened;
-    stream.require(memory::needed::<T>(&facts, Task::Fit { k: settings.k() }, false))?;
+    stream.require(memory::needed::<T>(&facts, Task::Fit { k: settings.k() }, 0))?;
     let mut job = CudaJob::new(Data::new(stream.clone(), &facts, Place::Theirs(span))?);
     let outcome = settings.fit_job(&mut job, &facts)?;
     let labels = job.take_labels().expect("a fit leaves labels").into_slice();
@@ -332,7 +332,7 @@ pub(crate) fn predict<T: Number>(
     let opened = Opened::new(points)?;
     let facts = opened.facts_to_label(None)?;
     let Opened { stream, span, .. } = opened;
-    stream.require(memory::needed::<T>(&facts, Task::Predict { k: centroids.nrows() }, false))?;
+    stream.require(memory::needed::<T>(&facts, Task::Predict { k: centroids.nrows() }, 0))?;
     let mut job = CudaJob::new(Data::new(stream.clone(), &facts, Place::Theirs(span))?);
     job.assign(centroids)?;
     let labels = job.take_labels().expect("an assignment leaves labels").into_slice();

@@ -246,7 +246,7 @@ impl Sums {
             return self.add_sorted(data, labels);
         }
         let weights = self.weighted.as_ref().map(|_| read(&data.weights));
-        let rows = Rows { element: T::NAME, points: data.points.arg(), weights, labels: read(labels), d };
+        let rows = Rows { element: data.points.stored(), points: data.points.arg(), weights, labels: read(labels), d };
         rows.add(data, &mut self.sums, &self.format, k)
     }
 
@@ -302,6 +302,21 @@ impl Sums {
                 data.launch(kernel, kernel.blocks(self.k as u64, 0), &arguments)
             }
         }
+    }
+
+    /// The words of a sum, where sums are unweighted integers.
+    pub fn integer_words(&self) -> Option<u32> {
+        (self.weighted.is_none() && !self.format.has_limbs()).then_some(self.format.words)
+    }
+
+    /// The exponent of the sums' unit.
+    pub fn exponent(&self) -> i32 {
+        self.format.exponent
+    }
+
+    /// Sums and counts of unweighted points.
+    pub fn parts(&mut self) -> (&mut Array<u64>, &mut Array<u64>) {
+        (&mut self.sums, &mut self.counts)
     }
 
     /// Points of positive weight per cluster.

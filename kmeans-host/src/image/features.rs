@@ -8,6 +8,7 @@ use super::Sample;
 use super::lab::{lab_to_srgb, srgb_to_lab};
 use super::picture::Picture;
 use crate::Error;
+use crate::points::Bytes;
 
 /// What the distance between two pixels is measured on.
 ///
@@ -116,6 +117,12 @@ impl Features {
         rgb.map(S::from_f32)
     }
 
+    /// The pixels as points, where their features are their bytes.
+    pub(crate) fn bytes<'a, S: Sample>(self, picture: &'a Picture<'_, S>) -> Option<Bytes<'a>> {
+        let bytes = S::bytes(picture.samples()).filter(|_| self == Self::Rgb)?;
+        Some(Bytes::new(bytes, picture.channels, picture.colour_channels()))
+    }
+
     /// The features of every pixel, `[n, d]`, row-major.
     pub(crate) fn rows<S: Sample>(self, picture: &Picture<'_, S>) -> Array2<f32> {
         let (n, d) = (picture.len(), self.columns(picture.colour_channels()));
@@ -135,7 +142,8 @@ impl Features {
         rows
     }
 
-    fn pixel_into<S: Sample>(self, picture: &Picture<'_, S>, i: usize, row: &mut [f32]) {
+    /// Writes the features of pixel `i`, in row order, to `row`.
+    pub(crate) fn pixel_into<S: Sample>(self, picture: &Picture<'_, S>, i: usize, row: &mut [f32]) {
         let colour = picture.colour_channels();
         self.colour_into(&picture.samples()[i * picture.channels..][..colour], row);
         if let Some(weight) = self.weight() {

@@ -1,7 +1,7 @@
 //! The types that a channel of a pixel may have.
 
 /// A channel of a pixel: `u8` (0 to 255), `u16` (0 to 65,535) or `f32` (0 to 1, more for highlights).
-pub trait Sample: sealed::Sealed + Copy + PartialEq + Send + Sync + std::fmt::Debug + 'static {
+pub trait Sample: sealed::Sealed + Sized + Copy + PartialEq + Send + Sync + std::fmt::Debug + 'static {
     /// White, and opaque.
     const WHITE: f32;
     /// Bits of an integer type; 0 for `f32`, whose colours are too many to be counted.
@@ -14,6 +14,11 @@ pub trait Sample: sealed::Sealed + Copy + PartialEq + Send + Sync + std::fmt::De
     /// The integer, for types that are integers.
     #[doc(hidden)]
     fn bits(self) -> u64;
+    /// The samples as bytes, if that is what they are.
+    #[doc(hidden)]
+    fn bytes(_samples: &[Self]) -> Option<&[u8]> {
+        None
+    }
 }
 
 mod sealed {
@@ -38,6 +43,10 @@ impl Sample for u8 {
 
     fn bits(self) -> u64 {
         self.into()
+    }
+
+    fn bytes(samples: &[Self]) -> Option<&[u8]> {
+        Some(samples)
     }
 }
 

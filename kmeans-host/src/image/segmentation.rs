@@ -1,19 +1,19 @@
 //! Clustering the pixels of an image.
 
 use std::collections::HashSet;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use kmeans_core::exact::ExactSum;
 use kmeans_core::rng::Random;
 use kmeans_core::scalar::power_of_two;
 use kmeans_core::seeding;
 use kmeans_core::settings::{EmptyCluster, Settings, Stop};
-use ndarray::{Array1, Array2, ArrayBase, ArrayView2, Data, Ix3};
+use ndarray::{Array1, Array2, ArrayBase, Data, Ix3};
 use rayon::prelude::*;
 
 use super::colours::Colours;
 use super::features::COLOUR_DIGITS;
-use super::picture::Picture;
+use super::picture::{Picture, opacity};
 use super::seeding::plus_plus;
 use super::segmented::Segmented;
 use super::{Alpha, Features, Sample};
@@ -115,8 +115,9 @@ impl Segmentation {
     ///
     /// They do where features are colours of `u8` or `u16`, of which there are at most a quarter as many as pixels; the
     /// start is not random labels or k-means‖; the stop rule is not the share of labels changed; and no cluster
-    /// loses its points on the way to take over the farthest pixel. In all other cases every pixel is clustered anyway. That takes
-    /// memory for their features, 4·d bytes per pixel; the colours take 4 bytes per pixel.
+    /// loses its points on the way to take over the farthest pixel. In all other cases every pixel is clustered anyway, as is an
+    /// image of bytes by its colour on a GPU, which is faster. Bytes are clustered as they lie in memory; other features take 4·d bytes
+    /// per pixel, and the colours 4 bytes per pixel.
     pub fn every_pixel(mut self, every_pixel: bool) -> Self {
         self.every_pixel = every_pixel;
         self
@@ -201,7 +202,7 @@ impl Segmentation {
     ) -> Result<usize, Error> {
         let sample = self.sample_of(picture, CHOSEN_ON);
         // One colour can be told from no other.
-        let colours = distinct(sample.view(), None, *range.end());
+        let colours = Distinct::default().with(sample.rows().into_iter().map(key), *range.end()).len();
         if colours <= *range.start() {
             return Ok(*range.start());
         }
@@ -210,8 +211,13 @@ impl Segmentation {
     }
 
     fn segment_picture<S: Sample>(&self, picture: &Picture<'_, S>) -> Result<Segmented<S>, Error> {
-        let n = picture.len();
-        let limit = if self.may_use_colours(picture) { n / WORTH_COUNTING } else { 0 };
+        let bytes = self.features.bytes(picture);
+        // A GPU is done with all bytes before the host has counted their colours.
+        let every_pixel = match bytes {
+            Some(bytes) => self.kmeans.uses_gpu(bytes.dim())?,
+            None => false,
+        };
+        let limit = if !every_pixel && self.may_use_colours(picture) { picture.len() / WORTH_COUNTING } else { 0 };
         // Few colours are worth knowing in any case: they may be fewer than k.
         let colours = (limit > 0).then(|| Colours::count(picture, self.features, limit)).flatten();
         if let Some(colours) = colours {
@@ -228,14 +234,13 @@ impl Segmentation {
                 }
             }
         }
-        let rows = self.features.rows(picture);
+        let (kmeans, notice) = self.with_at_most(distinct(picture, self.features, self.kmeans.k));
         let weights = picture.weights();
-        let (kmeans, notice) = self.with_at_most(distinct(rows.view(), weights.as_deref(), self.kmeans.k));
-        let fitted = match weights {
-            None => kmeans.fit(&rows)?,
-            Some(weights) => kmeans.fit_weighted(&rows, &Array1::from(weights))?,
+        let fitted = match (bytes, weights) {
+            (Some(bytes), weights) => kmeans.fit_bytes(bytes, weights)?,
+            (None, None) => kmeans.fit(&self.features.rows(picture))?,
+            (None, Some(weights)) => kmeans.fit_weighted(&self.features.rows(picture), &Array1::from(weights))?,
         };
-        drop(rows);
         Ok(self.segmented(picture, fitted, None, notice))
     }
 
@@ -354,20 +359,67 @@ fn mean_variance(colours: &Colours) -> f64 {
     scatter.to_f64() / (n as f64 * d as f64)
 }
 
-/// Distinct rows of positive weight, or `enough` if there are as many.
-fn distinct(rows: ArrayView2<'_, f32>, weights: Option<&[f64]>, enough: usize) -> usize {
-    let mut found: HashSet<Vec<u32>> = HashSet::new();
-    let mut before = None;
-    for (i, row) in rows.rows().into_iter().enumerate() {
-        if found.len() >= enough {
-            break;
-        }
-        if before == Some(row) || weights.is_some_and(|w| w[i] == 0.0) {
-            continue;
-        }
-        before = Some(row);
-        // Adding zero makes one of the two zeros.
-        found.insert(row.iter().map(|v| (v + 0.0).to_bits()).collect());
+/// Distinct features of pixels that are seen, or `enough` if there are as many.
+fn distinct<S: Sample>(picture: &Picture<'_, S>, features: Features, enough: usize) -> usize {
+    const TOGETHER: usize = 1 << 14;
+    let (n, channels) = (picture.len(), picture.channels);
+    let positions = features.weight().is_some();
+    let found = |pixels: Range<usize>| {
+        let mut before: Option<&[S]> = None;
+        let keys = pixels.filter_map(|i| {
+            let pixel = &picture.samples()[i * channels..][..channels];
+            // A row of equal pixels is told at a glance.
+            let news = positions || before != Some(pixel);
+            before = Some(pixel);
+            let seen = !picture.weighted || opacity(pixel[channels - 1]) > 0.0;
+            (news && seen).then(|| {
+                let mut row = [0.0; MOST_FEATURES];
+                features.pixel_into(picture, i, &mut row);
+                key(&row)
+            })
+        });
+        Distinct::default().with(keys, enough)
+    };
+    // Most images show enough colours in their first pixels.
+    let first = found(0..n.min(TOGETHER));
+    if first.len() >= enough || n <= TOGETHER {
+        return first.len();
     }
-    found.len()
+    let parts =
+        (1..n.div_ceil(TOGETHER)).into_par_iter().map(|part| found(part * TOGETHER..n.min((part + 1) * TOGETHER)));
+    parts.reduce(Distinct::default, |a, b| a.with(b.0.into_iter(), enough)).with(first.0.into_iter(), enough).len()
+}
+
+/// Distinct rows of features.
+#[derive(Default)]
+struct Distinct(HashSet<Key>);
+
+/// A row of features, and zeros.
+type Key = [u32; MOST_FEATURES];
+
+/// Columns of [`Features::LabXy`].
+const MOST_FEATURES: usize = 5;
+
+/// The bits of a row, of which zero has one form.
+fn key<'a>(row: impl IntoIterator<Item = &'a f32>) -> Key {
+    let mut key = [0; MOST_FEATURES];
+    key.iter_mut().zip(row).for_each(|(bits, v)| *bits = (v + 0.0).to_bits());
+    key
+}
+
+impl Distinct {
+    /// Together with `rows`, as far as there are fewer than `enough`.
+    fn with(mut self, rows: impl Iterator<Item = Key>, enough: usize) -> Self {
+        for row in rows {
+            if self.0.len() >= enough {
+                break;
+            }
+            self.0.insert(row);
+        }
+        self
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
 }

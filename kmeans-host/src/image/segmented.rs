@@ -1,5 +1,6 @@
 //! A segmented image: labels, palette, and the image in the palette's colours.
 
+use kmeans_core::settings::Iteration;
 use ndarray::{Array2, Array3, ArrayView2};
 use rayon::prelude::*;
 
@@ -112,6 +113,11 @@ impl<S: Sample> Segmented<S> {
     /// Rounds of assignment run.
     pub fn iterations(&self) -> usize {
         self.fitted.iterations()
+    }
+
+    /// What each round did. Where distinct colours were clustered, its counts are of colours.
+    pub fn history(&self) -> &[Iteration] {
+        self.fitted.history()
     }
 
     /// Whether a stop rule ended the rounds.

@@ -49,7 +49,7 @@ fn add_columns<const N: usize>(xs: Shared<f32>, cs: Shared<f32>, (y, x): (u32, u
 
 /// Whether the best sum belongs to the label by D: see the module's documentation.
 #[inline(always)]
-pub(super) fn is_certain(two: Two, d: u32) -> bool {
+pub(crate) fn is_certain(two: Two, d: u32) -> bool {
     let epsilon = (d as f64 + 4.0) / (1 << 23) as f64;
     // 2⁻¹⁴⁹, the smallest f32.
     let absolute = d as f64 * f32::from_bits(1) as f64;

@@ -30,7 +30,7 @@ pub mod stream;
 pub mod stream_long;
 pub mod tiled;
 pub mod tiles;
-mod two;
+pub(crate) mod two;
 pub mod wgmma;
 
 /// No label.

@@ -7,7 +7,7 @@ use super::filtered::is_certain;
 use super::two::Two;
 use crate::argmin::Nearest;
 use crate::device::{
-    self, In, Number, Out, Shared, SharedMemory, block_index, block_size, multiply_add, sync_block, thread_index,
+    self, In, Load, Number, Out, Shared, SharedMemory, block_index, block_size, multiply_add, sync_block, thread_index,
 };
 use crate::distance::between;
 
@@ -16,14 +16,14 @@ const COLUMNS: usize = 4;
 
 /// The label of every row; d ≤ 4. Shared memory holds some centroids at a time.
 #[inline(always)]
-pub fn narrow<T: Number>(points: In<T>, centroids: In<T>, labels: Out<u32>, n: u64, k: u32, d: u32) {
+pub fn narrow<P: Load>(points: In<P>, centroids: In<P::Value>, labels: Out<u32>, n: u64, k: u32, d: u32) {
     let staged = SharedMemory::new().array::<f32>(NARROW_VALUES);
     let capacity = NARROW_VALUES.checked_div(d).unwrap_or(0);
     let row = block_index() as u64 * block_size() as u64 + thread_index() as u64;
     let mut x = [0.0_f32; COLUMNS];
     for (j, value) in x.iter_mut().enumerate() {
         if row < n && (j as u32) < d {
-            *value = points.get(row * d as u64 + j as u64).single();
+            *value = points.get(row * d as u64 + j as u64).load().single();
         }
     }
     let mut two = Two::NONE;
@@ -62,7 +62,7 @@ pub fn narrow<T: Number>(points: In<T>, centroids: In<T>, labels: Out<u32>, n: u
 
 /// Takes `len` centroids of `D` columns into account, the first of which is centroid number `first`.
 #[inline(always)]
-fn offer_all<const D: usize>(mut two: Two, x: [f32; D], staged: Shared<f32>, first: u32, len: u32) -> Two {
+pub(crate) fn offer_all<const D: usize>(mut two: Two, x: [f32; D], staged: Shared<f32>, first: u32, len: u32) -> Two {
     let (mut c, mut at) = (0, 0);
     while c < len {
         let mut sum = 0.0;
@@ -79,8 +79,9 @@ fn offer_all<const D: usize>(mut two: Two, x: [f32; D], staged: Shared<f32>, fir
 }
 
 device::entries! {
-    narrow(points: In<T>, centroids: In<T>, labels: Out<u32>, n: u64, k: u32, d: u32);
+    narrow(points: In<T>, centroids: In<<T as Load>::Value>, labels: Out<u32>, n: u64, k: u32, d: u32);
     assign_narrow_f32: (f32),
     assign_narrow_f16: (half::f16),
     assign_narrow_bf16: (half::bf16),
+    assign_narrow_u8: (u8),
 }

@@ -9,6 +9,7 @@
 //! | [`thread_index`], [`block_size`] | position in the block, threads per block | each thread | blocks of more than one dimension; sizes that are not a multiple of 32 |
 //! | [`block_index`], [`block_row`], [`grid_size`], [`grid_rows`] | position in the grid (x, y), blocks in x and y | each thread | grids of three dimensions |
 //! | [`sync_block`] | waits for the block; memory written before it is seen after it | every thread of the block, from the same place in the code, none having returned | masks |
+//! | [`GridBarrier`] | waits for all blocks; memory written before it is seen after it | every thread of a grid that was launched together, from the same place in the code | |
 //! | [`sync_warp`] | the same for 32 threads | all 32 lanes, from the same place | masks |
 //! | [`shuffle_xor`], [`shuffle_down`] | reads another lane's value; orders no memory | all 32 lanes | masks, widths below 32 |
 //! | [`ballot`] | one bit per lane | all 32 lanes | masks |
@@ -49,9 +50,10 @@ pub use swizzled::{Narrow, Swizzled};
 pub use emulated::barrier::{Barriers, publish_barriers};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulated::primitives::{
-    Constants, In, Out, Shared, SharedMemory, at_least, ballot, block_index, block_row, block_size, commit_copies,
-    fence_tiles, grid_rows, grid_size, half_to_single, multiply_add, multiply_group, multiply_tiles, shuffle_down,
-    shuffle_xor, single_to_half, square_root, sync_block, sync_warp, thread_index, wait_copies, warp_index,
+    Constants, GridBarrier, In, Out, Shared, SharedMemory, at_least, ballot, block_index, block_row, block_size,
+    commit_copies, fence_tiles, grid_rows, grid_size, half_to_single, multiply_add, multiply_group, multiply_tiles,
+    shuffle_down, shuffle_xor, single_to_half, square_root, sync_block, sync_warp, thread_index, wait_copies,
+    warp_index,
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulated::wide::{
@@ -59,11 +61,11 @@ pub use emulated::wide::{
 };
 #[cfg(target_arch = "nvptx64")]
 pub use nvptx::{
-    Barriers, Constants, In, Out, Shared, SharedMemory, at_least, ballot, begin_first_product, begin_narrow_product,
-    begin_product, block_index, block_row, block_size, commit_copies, commit_products, fence_tiles, grid_rows,
-    grid_size, half_to_single, multiply_add, multiply_group, multiply_tiles, publish_barriers, shuffle_down,
-    shuffle_xor, single_to_half, square_root, sync_block, sync_warp, thread_index, wait_copies, wait_earlier_products,
-    wait_products, warp_index,
+    Barriers, Constants, GridBarrier, In, Out, Shared, SharedMemory, at_least, ballot, begin_first_product,
+    begin_narrow_product, begin_product, block_index, block_row, block_size, commit_copies, commit_products,
+    fence_tiles, grid_rows, grid_size, half_to_single, multiply_add, multiply_group, multiply_tiles, publish_barriers,
+    shuffle_down, shuffle_xor, single_to_half, square_root, sync_block, sync_warp, thread_index, wait_copies,
+    wait_earlier_products, wait_products, warp_index,
 };
 
 /// Lanes of a warp.
@@ -103,6 +105,33 @@ pub trait Number: Scalar + Element {
     #[inline(always)]
     fn double(self) -> f64 {
         self.single() as f64
+    }
+}
+
+/// A type that points are stored in: an element type, or a narrower one that widens to it, so that a kernel reads points
+/// as they lie in memory. Centroids have the element type.
+pub trait Load: Element {
+    /// The element type it widens to.
+    type Value: Number;
+
+    /// The value, never rounded.
+    fn load(self) -> Self::Value;
+}
+
+impl<T: Number> Load for T {
+    type Value = T;
+    #[inline(always)]
+    fn load(self) -> T {
+        self
+    }
+}
+
+/// The samples of an image.
+impl Load for u8 {
+    type Value = f32;
+    #[inline(always)]
+    fn load(self) -> f32 {
+        self as f32
     }
 }
 

@@ -21,7 +21,9 @@ pub mod direct;
 pub mod own;
 pub mod tiled;
 
-use crate::device::{In, Number, Shared};
+use kmeans_core::Scalar;
+
+use crate::device::{In, Load, Number, Shared};
 
 /// Rows, centroids and columns of a tile.
 pub(crate) const SIDE: u32 = 16;
@@ -29,10 +31,10 @@ pub(crate) const SIDE: u32 = 16;
 /// D by its definition, between the row at `x` and the centroid at `c`: differences, squares and the sum in `f64`, in
 /// the order of the columns, each rounded (`kmeans_core::distance`).
 #[inline(always)]
-pub(crate) fn between<T: Number>(points: In<T>, x: u64, centroids: In<T>, c: u64, d: u32) -> f64 {
+pub(crate) fn between<P: Load>(points: In<P>, x: u64, centroids: In<P::Value>, c: u64, d: u32) -> f64 {
     let mut sum = 0.0;
     for column in 0..d as u64 {
-        sum = add_square(sum, points.get(x + column), centroids.get(c + column));
+        sum = add_square(sum, points.get(x + column).load(), centroids.get(c + column));
     }
     sum
 }
@@ -104,6 +106,6 @@ pub(crate) fn add_tile<T: Number>(
 
 /// Element (row, column) of a matrix with `rows` rows and `d` columns, zero beyond them.
 #[inline(always)]
-pub(crate) fn or_zero<T: Number>(matrix: In<T>, row: u64, rows: u64, column: u32, d: u32) -> T {
-    if row < rows && column < d { matrix.get(row * d as u64 + column as u64) } else { T::ZERO }
+pub(crate) fn or_zero<P: Load>(matrix: In<P>, row: u64, rows: u64, column: u32, d: u32) -> P::Value {
+    if row < rows && column < d { matrix.get(row * d as u64 + column as u64).load() } else { P::Value::ZERO }
 }

@@ -39,9 +39,9 @@ impl Words for ScratchWords<'_> {
     }
 }
 
-/// Adds the limbs of all lanes to `limbs`, one addition per limb and warp. All lanes take part.
+/// Adds the limbs of all lanes to those in `limbs` from `first` on, one addition per limb and warp. All lanes take part.
 #[inline(always)]
-fn add_warp(own: ScratchWords, limbs: Out<u64>, words: u32) {
+fn add_warp(own: ScratchWords, limbs: Out<u64>, first: u64, words: u32) {
     let mut carried = 0_i64;
     for limb in 0..words {
         let value = own.get(limb) as i64 + carried;
@@ -49,7 +49,7 @@ fn add_warp(own: ScratchWords, limbs: Out<u64>, words: u32) {
         carried = if last { 0 } else { value >> 32 };
         let sum = sum_lanes(if last { value as u64 } else { value as u32 as u64 });
         if lane() == 0 && sum != 0 {
-            limbs.add(limb as u64, sum);
+            limbs.add(first + limb as u64, sum);
         }
     }
 }

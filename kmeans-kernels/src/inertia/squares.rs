@@ -7,7 +7,9 @@ use kmeans_core::fixed::{FixedPoint, Width};
 use kmeans_core::scalar::decode;
 
 use super::{Few, Many, add_warp};
-use crate::device::{self, In, Number, Out, ScratchMemory, block_index, block_size, grid_size, lane, thread_index};
+use crate::device::{
+    self, In, Load, Number, Out, ScratchMemory, block_index, block_size, grid_size, lane, thread_index,
+};
 use crate::together::sum_lanes;
 use crate::update::fixed::{Format, Limbs};
 
@@ -20,8 +22,8 @@ fn squares_are_doubles<T: Number>() -> bool {
 /// Adds Σ w·x² to `limbs`; the weights are 1 where `weighted` is 0. `narrow`: no weights, and a thread's share fits an
 /// `i128` in units of 2^`exponent`.
 #[inline(always)]
-pub fn squares<T: Number, M: ScratchMemory>(
-    points: In<T>,
+pub fn squares<P: Load, M: ScratchMemory>(
+    points: In<P>,
     weights: In<f64>,
     limbs: Out<u64>,
     exponent: i32,
@@ -38,8 +40,9 @@ pub fn squares<T: Number, M: ScratchMemory>(
         let format = FixedPoint { exponent, width: Width::I128 };
         let (mut total, mut index) = (0_i128, first);
         while index < len {
-            let x = points.get(index).double();
-            total += if squares_are_doubles::<T>() { format.to_i128(x * x) } else { format.product_to_i128(x, x) };
+            let x = points.get(index).load().double();
+            total +=
+                if squares_are_doubles::<P::Value>() { format.to_i128(x * x) } else { format.product_to_i128(x, x) };
             index += threads;
         }
         for limb in 0..4 {
@@ -58,9 +61,9 @@ pub fn squares<T: Number, M: ScratchMemory>(
     let (mut row, mut column) = (first.checked_div(d as u64).unwrap_or(0), first.checked_rem(d as u64).unwrap_or(0));
     let mut index = first;
     while index < len {
-        let x = points.get(index).double();
+        let x = points.get(index).load().double();
         let (weight, scale) = if weighted != 0 { decode(weights.get(row)) } else { (1, 0) };
-        if squares_are_doubles::<T>() {
+        if squares_are_doubles::<P::Value>() {
             let (square, e) = decode(x * x);
             format.add_integer(own, 0, square as i128 * weight as i128, e + scale);
         } else {
@@ -77,7 +80,7 @@ pub fn squares<T: Number, M: ScratchMemory>(
             (row, column) = (row + 1, column - d as u64);
         }
     }
-    add_warp(own, limbs, words);
+    add_warp(own, limbs, 0, words);
 }
 
 device::entries! {
@@ -86,8 +89,10 @@ device::entries! {
     square_sum_f64: (f64, Few),
     square_sum_f16: (half::f16, Few),
     square_sum_bf16: (half::bf16, Few),
+    square_sum_u8: (u8, Few),
     square_sum_many_f32: (f32, Many),
     square_sum_many_f64: (f64, Many),
     square_sum_many_f16: (half::f16, Many),
     square_sum_many_bf16: (half::bf16, Many),
+    square_sum_many_u8: (u8, Many),
 }

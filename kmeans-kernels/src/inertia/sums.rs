@@ -6,11 +6,13 @@
 use kmeans_core::scalar::decode;
 
 use super::{Few, Many, add_warp};
-use crate::device::{self, In, Number, Out, ScratchMemory, block_index, block_size, grid_size, lane, thread_index};
+use crate::device::{
+    self, In, Number, Out, ScratchMemory, block_index, block_row, block_size, grid_size, lane, thread_index,
+};
 use crate::update::fixed::{Format, Limbs};
 use crate::update::stored::Stored;
 
-/// Adds Σ (W·c² − 2·c·S) to `limbs`. `sums` and `totals` are as [`Stored`] reads them; W comes from `counts` where
+/// Adds Σ (W·c² − 2·c·S) to `limbs`, for each of the sums and centroids, one after the other, that rows of blocks stand for. `sums` and `totals` are as [`Stored`] reads them; W comes from `counts` where
 /// `weighted` is 0.
 #[inline(always)]
 pub fn sums<T: Number, M: ScratchMemory>(
@@ -30,6 +32,8 @@ pub fn sums<T: Number, M: ScratchMemory>(
     d: u32,
 ) {
     let len = k as u64 * d as u64;
+    let slot = block_row() as u64;
+    let (first, first_cluster, first_limb) = (slot * len, slot * k as u64, slot * words as u64);
     let mut index = block_index() as u64 * block_size() as u64 + thread_index() as u64;
     // Alike for all lanes of a warp, which meet at the end.
     if index - lane() as u64 >= len {
@@ -47,10 +51,10 @@ pub fn sums<T: Number, M: ScratchMemory>(
         }
     };
     while index < len {
-        let (c, e) = decode(centroids.get(index).double());
+        let (c, e) = decode(centroids.get(first + index).double());
         // −2·c·S
-        add(Stored::new(sums, index, sum_words), -c, sum_exponent + e + 1);
-        let cluster = index.checked_div(d as u64).unwrap_or(0);
+        add(Stored::new(sums, first + index, sum_words), -c, sum_exponent + e + 1);
+        let cluster = first_cluster + index.checked_div(d as u64).unwrap_or(0);
         // W·c², the square in two parts of 53 bits.
         let square = c as i128 * c as i128;
         let (high, low) = ((square >> 53) as i64, (square & ((1 << 53) - 1)) as i64);
@@ -62,7 +66,7 @@ pub fn sums<T: Number, M: ScratchMemory>(
         add(total, high, unit + 2 * e + 53);
         index += grid_size() as u64 * block_size() as u64;
     }
-    add_warp(own, limbs, words);
+    add_warp(own, limbs, first_limb, words);
 }
 
 device::entries! {

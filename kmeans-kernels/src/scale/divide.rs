@@ -7,21 +7,32 @@ use crate::update::fixed::{Format, Narrow, Wide};
 
 /// A format whose sums fit 128 bits.
 pub trait Integer: Format {
-    /// The sum that starts at word `at`.
-    fn read(sums: In<u64>, at: u64) -> i128;
+    /// The sum, given word by word.
+    fn integer(word: impl Fn(u32) -> u64) -> i128;
+    /// Writes the sum that starts at word `at`.
+    fn store(sum: i128, sums: Out<u64>, at: u64);
 }
 
 impl Integer for Narrow {
     #[inline(always)]
-    fn read(sums: In<u64>, at: u64) -> i128 {
-        sums.get(at) as i64 as i128
+    fn integer(word: impl Fn(u32) -> u64) -> i128 {
+        word(0) as i64 as i128
+    }
+    #[inline(always)]
+    fn store(sum: i128, sums: Out<u64>, at: u64) {
+        sums.set(at, sum as u64);
     }
 }
 
 impl Integer for Wide {
     #[inline(always)]
-    fn read(sums: In<u64>, at: u64) -> i128 {
-        ((sums.get(at + 1) as u128) << 64 | sums.get(at) as u128) as i128
+    fn integer(word: impl Fn(u32) -> u64) -> i128 {
+        ((word(1) as u128) << 64 | word(0) as u128) as i128
+    }
+    #[inline(always)]
+    fn store(sum: i128, sums: Out<u64>, at: u64) {
+        sums.set(at, sum as u64);
+        sums.set(at + 1, (sum >> 64) as u64);
     }
 }
 
@@ -41,8 +52,8 @@ pub fn divide<T: Number, F: Integer>(
     let mut column = thread_index();
     while column < d {
         let at = cluster * d as u64 + column as u64;
-        let value =
-            if count == 0 { old.get(at) } else { quotient_by_count(F::read(sums, at * words), exponent, count) };
+        let sum = || F::integer(|word| sums.get(at * words + word as u64));
+        let value = if count == 0 { old.get(at) } else { quotient_by_count(sum(), exponent, count) };
         centroids.set(at, value);
         column += block_size();
     }

@@ -5,14 +5,14 @@ use kmeans_core::launch::SEED_COLUMNS;
 use super::tile::{self, ROWS, Tile, add_square};
 use super::{NO_ROW, Weights, larger, raise};
 use crate::device::{
-    self, In, Number, Out, SharedMemory, block_index, block_size, grid_size, sync_block, thread_index,
+    self, In, Load, Number, Out, SharedMemory, block_index, block_size, grid_size, sync_block, thread_index,
 };
 
 /// `nearest` = D to row `row[0]` if `first`, else the least of that and what it was. Raises `largest[0]` to the bits of the
 /// largest cost.
 #[inline(always)]
-pub fn nearest<T: Number>(
-    points: In<T>,
+pub fn nearest<P: Load>(
+    points: In<P>,
     row: In<u64>,
     nearest: Out<f64>,
     weights: In<f64>,
@@ -29,7 +29,7 @@ pub fn nearest<T: Number>(
     let weights = Weights::new(weights, weighted);
     let mut shared = SharedMemory::new();
     let chosen = shared.array::<f64>(SEED_COLUMNS);
-    let elements = tile::memory::<T>(&mut shared);
+    let elements = tile::memory::<P::Value>(&mut shared);
     let mut most = 0;
     let mut start = block_index() as u64 * ROWS as u64;
     while start < n {
@@ -40,7 +40,7 @@ pub fn nearest<T: Number>(
             let tile = Tile::load(elements, points, start, column, n, d);
             if thread_index() < tile.width() {
                 let at = picked * d as u64 + (column + thread_index()) as u64;
-                chosen.set(thread_index(), points.get(at).double());
+                chosen.set(thread_index(), points.get(at).load().double());
             }
             sync_block();
             if row < n {
@@ -70,4 +70,5 @@ device::entries! {
     seed_nearest_f64: (f64),
     seed_nearest_f16: (half::f16),
     seed_nearest_bf16: (half::bf16),
+    seed_nearest_u8: (u8),
 }

@@ -6,14 +6,14 @@ use kmeans_core::launch::{SEED_COLUMNS, SEED_TRIALS};
 use super::Amounts;
 use super::tile::{self, ROWS, Tile, add_square};
 use crate::device::{
-    self, In, Number, Out, SharedMemory, block_index, block_size, grid_size, lane, sync_block, thread_index,
+    self, In, Load, Number, Out, SharedMemory, block_index, block_size, grid_size, lane, sync_block, thread_index,
 };
 use crate::together::sum_lanes;
 
 /// Adds to `potentials`, per trial, the amounts of all rows with the trial's row among those picked.
 #[inline(always)]
-pub fn potentials<T: Number>(
-    points: In<T>,
+pub fn potentials<P: Load>(
+    points: In<P>,
     rows: In<u64>,
     nearest: In<f64>,
     weights: In<f64>,
@@ -28,7 +28,7 @@ pub fn potentials<T: Number>(
     let mut shared = SharedMemory::new();
     // The trials' rows as f64: converted once per tile, read by every thread.
     let chosen = shared.array::<f64>(SEED_TRIALS * SEED_COLUMNS);
-    let elements = tile::memory::<T>(&mut shared);
+    let elements = tile::memory::<P::Value>(&mut shared);
     let mut first = 0;
     while first < trials {
         let count = if trials - first < SEED_TRIALS { trials - first } else { SEED_TRIALS };
@@ -45,7 +45,7 @@ pub fn potentials<T: Number>(
                     let (trial, at) = (index / SEED_COLUMNS, index % SEED_COLUMNS);
                     if at < tile.width() {
                         let from = rows.get((first + trial) as u64) * d as u64 + (column + at) as u64;
-                        chosen.set(index, points.get(from).double());
+                        chosen.set(index, points.get(from).load().double());
                     }
                     index += block_size();
                 }
@@ -93,4 +93,5 @@ device::entries! {
     seed_potentials_f64: (f64),
     seed_potentials_f16: (half::f16),
     seed_potentials_bf16: (half::bf16),
+    seed_potentials_u8: (u8),
 }

@@ -3,7 +3,7 @@
 
 use kmeans_core::launch::{SEED_COLUMNS, SEED_NEAREST};
 
-use crate::device::{In, Number, Shared, SharedMemory, block_size, thread_index};
+use crate::device::{In, Load, Number, Shared, SharedMemory, block_size, thread_index};
 
 /// Rows of a tile: one per thread.
 pub const ROWS: u32 = SEED_NEAREST.block;
@@ -28,7 +28,14 @@ pub fn memory<'a, T: Number>(shared: &mut SharedMemory) -> Shared<'a, T> {
 impl<'a, T: Number> Tile<'a, T> {
     /// Loads at most `SEED_COLUMNS` columns of the rows below n. A barrier must follow.
     #[inline(always)]
-    pub fn load(elements: Shared<'a, T>, points: In<T>, start: u64, column: u32, n: u64, d: u32) -> Self {
+    pub fn load(
+        elements: Shared<'a, T>,
+        points: In<impl Load<Value = T>>,
+        start: u64,
+        column: u32,
+        n: u64,
+        d: u32,
+    ) -> Self {
         let width = if d - column < SEED_COLUMNS { d - column } else { SEED_COLUMNS };
         let tile = Self { elements, width, stride: width | 1 };
         // Row and column go along, since a division per element would cost more than the rest.
@@ -42,7 +49,7 @@ impl<'a, T: Number> Tile<'a, T> {
             for i in 0..BATCH {
                 if row < end {
                     places[i] = row * tile.stride + at;
-                    values[i] = points.get((start + row as u64) * d as u64 + (column + at) as u64);
+                    values[i] = points.get((start + row as u64) * d as u64 + (column + at) as u64).load();
                 }
                 (row, at) = (row + rows, at + columns);
                 if at >= width {

@@ -49,7 +49,10 @@ pub fn sums<F: Integer>(partial: In<u64>, sums: Out<u64>, blocks: u32, k: u32, d
         let at = block_index() as u64 * d as u64 + column as u64;
         let mut sum = 0_i128;
         for block in 0..blocks as u64 {
-            sum = sum.wrapping_add(F::read(partial, (block * k as u64 * d as u64 + at) * words));
+            sum = sum.wrapping_add({
+                let first = (block * k as u64 * d as u64 + at) * words;
+                F::integer(|word| partial.get(first + word as u64))
+            });
         }
         for word in 0..words {
             sums.set(at * words + word, (sum >> (64 * word)) as u64);

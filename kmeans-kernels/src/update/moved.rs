@@ -2,13 +2,13 @@
 //! per point. Integers come out the same whichever way they were summed, and late rounds move few points.
 
 use super::fixed::{Format, Narrow, Wide};
-use crate::device::{self, In, Number, Out, WARP, block_index, block_size, grid_size, lane, thread_index};
+use crate::device::{self, In, Load, Number, Out, WARP, block_index, block_size, grid_size, lane, thread_index};
 
 /// Moves the first `count[0]` of `rows` from the sums and counts of the clusters in `before` to those in `labels`. `sums`
 /// is [k, d] sums of `words` words, `counts` is `[k]`.
 #[inline(always)]
-pub fn moved<T: Number, F: Format>(
-    points: In<T>,
+pub fn moved<P: Load, F: Format>(
+    points: In<P>,
     labels: In<u32>,
     before: In<u32>,
     rows: In<u32>,
@@ -28,7 +28,7 @@ pub fn moved<T: Number, F: Format>(
         let (from, to) = (before.get(row) as u64, labels.get(row) as u64);
         let mut column = lane();
         while column < d {
-            let value = points.get(row * d as u64 + column as u64).double();
+            let value = points.get(row * d as u64 + column as u64).load().double();
             format.add(sums, (from * d as u64 + column as u64) * format.words() as u64, -value);
             format.add(sums, (to * d as u64 + column as u64) * format.words() as u64, value);
             column += WARP;
@@ -49,6 +49,7 @@ device::entries! {
     sum_moved_narrow_f64: (f64, Narrow),
     sum_moved_narrow_f16: (half::f16, Narrow),
     sum_moved_narrow_bf16: (half::bf16, Narrow),
+    sum_moved_narrow_u8: (u8, Narrow),
     sum_moved_wide_f32: (f32, Wide),
     sum_moved_wide_f64: (f64, Wide),
     sum_moved_wide_f16: (half::f16, Wide),

@@ -2,8 +2,8 @@
 
 use super::fixed::{Format, Narrow, Wide};
 use crate::device::{
-    self, In, Number, Out, Shared, SharedMemory, block_index, block_row, block_size, grid_rows, grid_size, sync_block,
-    thread_index,
+    self, In, Load, Number, Out, Shared, SharedMemory, block_index, block_row, block_size, grid_rows, grid_size,
+    sync_block, thread_index,
 };
 use kmeans_core::launch::{SUM_ROWS, SUM_WORDS, sum_copies, sum_copy_words};
 
@@ -13,8 +13,8 @@ use kmeans_core::launch::{SUM_ROWS, SUM_WORDS, sum_copies, sum_copy_words};
 /// Of many, those that shared memory holds at a time are a window. A block's threads go through its rows once per window;
 /// blocks share the rows in x and the windows in y.
 #[inline(always)]
-pub fn per_block<T: Number, F: Format>(
-    points: In<T>,
+pub fn per_block<P: Load, F: Format>(
+    points: In<P>,
     labels: In<u32>,
     sums: Out<u64>,
     exponent: i32,
@@ -72,9 +72,9 @@ fn clear(cells: Shared<u64>, words: u32) {
 
 /// Adds the block's share of the rows to the window's sums, in the copy that begins at `own`. Neighbouring threads take neighbouring elements.
 #[inline(always)]
-fn add_rows<T: Number, F: Format>(
+fn add_rows<P: Load, F: Format>(
     format: F,
-    points: In<T>,
+    points: In<P>,
     labels: In<u32>,
     cells: Shared<u64>,
     own: u32,
@@ -97,7 +97,7 @@ fn add_rows<T: Number, F: Format>(
                 format.add(
                     cells,
                     own as u64 + sum * format.words() as u64,
-                    points.get(at * d as u64 + column as u64).double(),
+                    points.get(at * d as u64 + column as u64).load().double(),
                 );
             }
             row += down;
@@ -117,6 +117,7 @@ device::entries! {
     sum_per_block_narrow_f64: (f64, Narrow),
     sum_per_block_narrow_f16: (half::f16, Narrow),
     sum_per_block_narrow_bf16: (half::bf16, Narrow),
+    sum_per_block_narrow_u8: (u8, Narrow),
     sum_per_block_wide_f32: (f32, Wide),
     sum_per_block_wide_f64: (f64, Wide),
     sum_per_block_wide_f16: (half::f16, Wide),

@@ -5,7 +5,7 @@ use kmeans_core::launch::{SORTED_COLUMNS, SORTED_ROWS};
 
 use super::fixed::{Format, Narrow, Wide};
 use crate::device::{
-    self, In, Number, Out, SharedMemory, block_index, block_row, block_size, grid_rows, sync_block, thread_index,
+    self, In, Load, Number, Out, SharedMemory, block_index, block_row, block_size, grid_rows, sync_block, thread_index,
 };
 
 /// Values that a thread loads before it uses the first of them.
@@ -63,8 +63,8 @@ impl InRegisters for Wide {
 ///
 /// A block takes [`SORTED_ROWS`] rows of the list, in as many runs as leave each thread a column of its own.
 #[inline(always)]
-pub fn sorted<T: Number, F: InRegisters>(
-    points: In<T>,
+pub fn sorted<P: Load, F: InRegisters>(
+    points: In<P>,
     labels: In<u32>,
     rows: In<u32>,
     sums: Out<u64>,
@@ -110,7 +110,7 @@ pub fn sorted<T: Number, F: InRegisters>(
             for (i, value) in values.iter_mut().enumerate() {
                 if place + (i as u32) < end {
                     let row = own_rows.get(place + i as u32) as u64;
-                    *value = points.get(row * d as u64 + column as u64).double();
+                    *value = points.get(row * d as u64 + column as u64).load().double();
                 }
             }
             for (i, value) in values.iter().enumerate() {
@@ -141,6 +141,7 @@ device::entries! {
     sum_sorted_narrow_f64: (f64, Narrow),
     sum_sorted_narrow_f16: (half::f16, Narrow),
     sum_sorted_narrow_bf16: (half::bf16, Narrow),
+    sum_sorted_narrow_u8: (u8, Narrow),
     sum_sorted_wide_f32: (f32, Wide),
     sum_sorted_wide_f64: (f64, Wide),
     sum_sorted_wide_f16: (half::f16, Wide),

@@ -72,6 +72,82 @@ fn distinct_colours_give_the_bits_of_every_pixel() {
     }
 }
 
+/// The pixels of `image` as points of `f32`, and as weights their alpha, if it is to count.
+fn as_points(image: &Array3<u8>, alpha: Alpha) -> (Array2<f32>, Option<Array1<f64>>) {
+    let (h, w, c) = image.dim();
+    let d = if c < 3 { 1 } else { 3 };
+    let points = Array2::from_shape_fn((h * w, d), |(i, j)| f32::from(image[[i / w, i % w, j]]));
+    let opacity = |i: usize| f64::from(f32::from(image[[i / w, i % w, c - 1]]) / 255.0);
+    let weights = (c % 2 == 0 && alpha == Alpha::Weight).then(|| Array1::from_shape_fn(h * w, opacity));
+    (points, weights)
+}
+
+#[test]
+fn bytes_give_the_bits_of_the_same_numbers_in_f32() {
+    for (channels, k) in [(1, 3), (2, 4), (3, 5), (4, 6)] {
+        let image = picture::<u8>((29, 41, channels), 400, 20 + channels as u64);
+        let d = if channels < 3 { 1 } else { 3 };
+        let more = [Init::Centroids(Array2::from_shape_fn((k, d), |(i, _)| if i < 2 { 90.0 * i as f64 } else { 7e3 }))];
+        for init in starts(k, d).into_iter().chain(more) {
+            for alpha in [Alpha::Weight, Alpha::Carry] {
+                for stop in [Stop::RelativeTolerance(1e-4), Stop::LabelsChanged(0.02)] {
+                    let kmeans = KMeans::new(k).init(init.clone()).stop(stop).n_init(2).seed(8);
+                    let (points, weights) = as_points(&image, alpha);
+                    let expected = match &weights {
+                        None => kmeans.fit(&points),
+                        Some(weights) => kmeans.fit_weighted(&points, weights),
+                    };
+                    let expected = expected.unwrap();
+                    let segmentation = Segmentation::new(k).kmeans(kmeans).alpha(alpha).every_pixel(true);
+                    let found = segmentation.segment(&image).unwrap();
+                    assert!(found.labels().iter().eq(expected.labels()), "{channels} {init:?} {alpha:?}");
+                    assert_eq!(bits(found.centroids()), bits(expected.centroids()));
+                    assert_eq!(found.inertia().to_bits(), expected.inertia().to_bits());
+                    assert_eq!(found.history(), expected.history());
+                    assert!(found.palette().iter().map(|s| &s.count).eq(expected.counts()));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_of_many_pixels_and_many_clusters_do_too() {
+    let mut numbers = Numbers::new(4);
+    let image = Array3::from_shape_fn((150, 140, 3), |_| numbers.below(256) as u8);
+    let (points, _) = as_points(&image, Alpha::Carry);
+    for (k, rounds) in [(8, 30), (300, 6), (4500, 4)] {
+        let kmeans = KMeans::new(k).init(Init::RandomPoints).max_iter(rounds).stop(Stop::LabelsRepeat);
+        let expected = kmeans.fit(&points).unwrap();
+        let found = Segmentation::new(k).kmeans(kmeans).every_pixel(true).segment(&image).unwrap();
+        assert!(found.labels().iter().eq(expected.labels()), "k {k}");
+        assert_eq!(bits(found.centroids()), bits(expected.centroids()));
+        assert_eq!(found.inertia().to_bits(), expected.inertia().to_bits());
+        assert_eq!(found.history(), expected.history());
+    }
+}
+
+#[test]
+fn fewer_colours_than_clusters_are_noticed_wherever_they_are() {
+    // The third colour comes late, the fourth is not seen.
+    let image = Array3::from_shape_fn((200, 300, 4), |(y, x, c)| match (y, c) {
+        (0..=198, _) => [(x / 150 * 90) as u8, 10, 10, 255][c],
+        (_, 3) => {
+            if x < 150 {
+                255
+            } else {
+                0
+            }
+        }
+        _ => (x / 150 * 55 + 200) as u8,
+    });
+    for every_pixel in [false, true] {
+        let segmented = Segmentation::new(6).every_pixel(every_pixel).segment(&image).unwrap();
+        assert_eq!(segmented.palette().len(), 3);
+        assert_eq!(segmented.notices(), [Notice::FewerColours { k: 6, found: 3 }]);
+    }
+}
+
 #[test]
 fn distinct_colours_of_sixteen_bits_give_the_bits_of_every_pixel() {
     for channels in 1..=4 {

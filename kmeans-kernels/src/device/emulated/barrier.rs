@@ -109,7 +109,7 @@ impl Barriers<'_> {
     /// Reaches the barrier, as `action`.
     fn touch(self, index: u32, action: Action, thread: &Thread, place: Place) -> u64 {
         let address = self.address(index);
-        thread.check(thread.block.shared, address, 8, u64::MAX, action, place);
+        thread.check(&thread.block.shared, address, 8, u64::MAX, action, place);
         address
     }
 
@@ -188,7 +188,7 @@ impl<T: Element> Shared<'_, T> {
             let mut words = Vec::with_capacity(bytes as usize / 8);
             for piece in (0..bytes).step_by(16) {
                 t.check(memory, from + piece, 16, memory.len() as u64, Action::Read, place);
-                t.check(t.block.shared, to + piece, 16, end, Action::Write, place);
+                t.check(&t.block.shared, to + piece, 16, end, Action::Write, place);
                 t.block.shared.forget(to + piece, 16);
                 words.extend([memory.load(from + piece, 8), memory.load(from + piece + 8, 8)]);
             }

@@ -77,6 +77,11 @@ pub enum FaultKind {
         /// Bytes that its phase lacks.
         bytes: i64,
     },
+    /// It waits at the barrier of the grid, to which a block does not come.
+    Absent {
+        /// The block, x and y.
+        block: [u32; 2],
+    },
     /// It waits for others of its block or warp that cannot come.
     Stuck {
         /// What it waits at.
@@ -122,6 +127,9 @@ impl fmt::Display for FaultKind {
                 let whose = if *other_block { " of another block" } else { "" };
                 write!(f, "data race: {now} byte {address} of `{memory}`, which thread {other}{whose} {before}")?;
                 f.write_str(" with no barrier between")
+            }
+            Self::Absent { block: [x, y] } => {
+                write!(f, "barrier of the grid not reached by all: block ({x}, {y}) has ended")
             }
             Self::Stuck { at, missing, elsewhere } => {
                 write!(f, "{at} not reached by all: thread {missing} ")?;

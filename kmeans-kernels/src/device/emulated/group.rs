@@ -66,7 +66,7 @@ pub(super) fn read(
     if !start.is_multiple_of(alignment) {
         return Err(FaultKind::Misaligned { memory: "shared memory", address: start, size: alignment as u32 });
     }
-    let shared = block.shared;
+    let shared = &block.shared;
     let interval = block.warp_intervals[reader / WARP as usize].get();
     let access = Access::new(block.clock.now.get(), interval, reader as u32, block.order.epoch(reader));
     let known = block.order.known(reader);

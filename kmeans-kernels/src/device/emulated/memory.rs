@@ -202,7 +202,7 @@ impl Memory {
         let by = Access { atomic: action == Action::Add, ..by };
         let (block, launch) = (self.clock.block.get(), self.clock.launch.get());
         let oldest = if self.shared { block } else { launch };
-        let oldest_write = if self.shared { block } else { 1 };
+        let oldest_write = if self.shared { self.clock.born.get() } else { 1 };
         self.clock.writes.update(|w| w + u32::from(action != Action::Read));
         let mut shadows = self.shadows.borrow_mut();
         let granules = self.granules(address, size);

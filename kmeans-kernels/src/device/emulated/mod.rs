@@ -1,16 +1,17 @@
 //! A SIMT machine on the host: runs a kernel's grid and reports what a GPU would silently get wrong.
 //!
-//! Blocks run one after the other. The threads of a block are coroutines on one host thread; which one runs next is
+//! Blocks run one after the other, those of kernels with a barrier of the grid from one such barrier to the next. The threads of a block are coroutines on one host thread; which one runs next is
 //! drawn from a seed, and they meet at barriers, shuffles and votes. Every memory access is checked, and the first fault
 //! ends the launch with a [`Fault`] that names kernel, block, thread and address:
 //!
 //! - an access outside an array, or at an address that does not suit its size,
 //! - a read of memory that nothing wrote, or whose asynchronous copy nobody waited for,
 //! - a data race: two threads reach the same bytes, one of them writes, not both by atomics, and no barrier lies between
-//!   (between blocks nothing but the end of the kernel separates accesses),
+//!   (between blocks nothing but a barrier of the grid or the end of the kernel separates accesses),
 //! - a product of tiles whose bytes were written without the fence that tensor cores need,
 //! - a barrier in shared memory that lacks arrivals or bytes for ever,
-//! - a barrier, shuffle or vote that some thread does not reach, or reaches at another place in the code.
+//! - a barrier, shuffle or vote that some thread does not reach, or reaches at another place in the code,
+//! - a barrier of the grid that some block does not reach.
 //!
 //! ```
 //! use kmeans_kernels::device::emulated::{Emulator, Geometry};
@@ -44,8 +45,8 @@
 //! | `primitives` | the functions and types that kernels see |
 //! | `fault` | what can go wrong, and how it reads |
 //!
-//! Not modelled: time, caches, the order of memory within one barrier interval other than by the order of threads,
-//! grid-wide barriers.
+//! Not modelled: time, caches, the order of memory within one barrier interval other than by the order of threads, whether
+//! a GPU can hold all blocks of a grid at once, as a barrier of the grid needs.
 
 pub(super) mod barrier;
 mod fault;
@@ -82,10 +83,12 @@ pub struct Emulator {
 struct Clock {
     /// The current interval. Interval 0 is never; 1 belongs to the host.
     now: Cell<u32>,
-    /// The first interval of the current launch.
+    /// The first interval of the current launch, or since all blocks last met.
     launch: Cell<u32>,
-    /// The first interval of the current block.
+    /// The first interval of the current block, or since all blocks last met.
     block: Cell<u32>,
+    /// The first interval of the current block in the launch.
+    born: Cell<u32>,
     /// Writes so far, over all memory.
     writes: Cell<u32>,
 }
@@ -93,7 +96,13 @@ struct Clock {
 impl Emulator {
     /// A machine whose threads run in an order drawn from `seed`.
     pub fn new(seed: u64) -> Self {
-        let clock = Clock { now: Cell::new(1), launch: Cell::new(1), block: Cell::new(1), writes: Cell::new(0) };
+        let clock = Clock {
+            now: Cell::new(1),
+            launch: Cell::new(1),
+            block: Cell::new(1),
+            born: Cell::new(1),
+            writes: Cell::new(0),
+        };
         let clock = Rc::new(clock);
         let constants = Memory::new("constant memory", launch::CONSTANT_BYTES as usize, 1, clock.clone());
         Self { random: schedule::Random::new(seed), clock, constants }

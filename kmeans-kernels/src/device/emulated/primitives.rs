@@ -51,6 +51,22 @@ pub fn sync_warp() {
     meet(Meeting::Warp);
 }
 
+/// The barrier of a grid whose blocks all run at once.
+pub struct GridBarrier<'a>(PhantomData<&'a u32>);
+
+impl<'a> GridBarrier<'a> {
+    /// With this counter, which the host has set to zero.
+    pub fn new(_counter: Out<'a, u32>) -> Self {
+        Self(PhantomData)
+    }
+
+    /// Waits until every thread of the grid is here; what they wrote before is visible after.
+    #[track_caller]
+    pub fn sync(&mut self) {
+        meet(Meeting::Grid);
+    }
+}
+
 /// The value of the lane whose number differs in the bits of `mask`.
 #[track_caller]
 pub fn shuffle_xor<T: Element>(value: T, mask: u32) -> T {
@@ -326,7 +342,7 @@ impl<T: Element> Shared<'_, T> {
     /// Lets `f` see the array as part of the running block's memory.
     fn with<R>(self, f: impl FnOnce(View, &Thread) -> R) -> R {
         let (start, end) = (self.start as u64, self.start as u64 + self.len as u64 * T::SIZE as u64);
-        Thread::with_current(|t| f(View { memory: t.block.shared, start, end }, t))
+        Thread::with_current(|t| f(View { memory: &t.block.shared, start, end }, t))
     }
 
     /// Element `index`.
@@ -364,7 +380,7 @@ impl<'a, T: Element> Shared<'a, T> {
         let place = Location::caller();
         let (address, end) = self.bytes(to);
         Thread::with_current(|t| {
-            t.check(t.block.shared, address, 16, end, Action::Write, place);
+            t.check(&t.block.shared, address, 16, end, Action::Write, place);
             t.block.shared.store(address, 8, 0);
             t.block.shared.store(address + 8, 8, 0);
         });
@@ -388,7 +404,7 @@ impl Shared<'_, f32> {
         let place = Location::caller();
         let (address, end) = self.bytes(index);
         Thread::with_current(|t| {
-            t.check(t.block.shared, address, 16, end, Action::Read, place);
+            t.check(&t.block.shared, address, 16, end, Action::Read, place);
             [0, 4, 8, 12].map(|further| f32::from_bits(t.block.shared.load(address + further, 4) as u32))
         })
     }

@@ -1,4 +1,4 @@
-//! Runs the threads of a block, lets them meet, and names who is missing.
+//! Runs the blocks of a grid and the threads of a block, lets them meet, and names who is missing.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, Location};
@@ -57,20 +57,62 @@ pub(super) fn run_grid(
     assert!((0..2).all(|i| (1..=MAX_GRID[i]).contains(&grid[i])), "{kernel}: a grid of {grid:?}");
     assert!(shared <= MAX_SHARED_BYTES, "{kernel}: {shared} bytes of shared memory");
 
-    clock.now.update(|t| t + 1);
-    clock.launch.set(clock.now.get());
-    let shared = Memory::new_shared(shared as usize, clock.clone());
-    let mut blocks: Vec<u64> = (0..grid[0] as u64 * grid[1] as u64).collect();
-    while !blocks.is_empty() {
-        let number = blocks.swap_remove(random.below(blocks.len()));
-        clock.now.update(|t| t + 1);
-        clock.block.set(clock.now.get());
-        let block = Block {
+    let mut machine = Machine { clock, constants, kernel, geometry, memories: Vec::new() };
+    let mut numbers: Vec<u64> = (0..grid[0] as u64 * grid[1] as u64).collect();
+    let mut waiting: Vec<Running> = Vec::new();
+    let mut ended = None;
+    machine.begin_phase();
+    while !numbers.is_empty() {
+        let block = machine.block(numbers.swap_remove(random.below(numbers.len())));
+        machine.run(Running::new(block, body, random), &mut waiting, &mut ended)?;
+    }
+    // From one barrier of the grid to the next.
+    while let Some(first) = waiting.first() {
+        if let Some(block) = ended {
+            let State::Waiting(_, place) = first.states[0] else { unreachable!("it waits for the grid") };
+            let kind = FaultKind::Absent { block };
+            return Err(Fault { kernel, block: first.block.index, thread: 0, kind, place });
+        }
+        machine.begin_phase();
+        let mut blocks = std::mem::take(&mut waiting);
+        while !blocks.is_empty() {
+            let mut running = blocks.swap_remove(random.below(blocks.len()));
+            running.go_on();
+            machine.run(running, &mut waiting, &mut ended)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the blocks of a launch have in common.
+struct Machine<'a> {
+    clock: &'a Rc<Clock>,
+    constants: &'a Memory,
+    kernel: &'static str,
+    geometry: Geometry,
+    /// Shared memory of blocks that have ended, for later ones.
+    memories: Vec<Rc<Memory>>,
+}
+
+impl<'a> Machine<'a> {
+    /// What happened before now happened before whatever blocks do from now on.
+    fn begin_phase(&self) {
+        self.clock.now.update(|t| t + 1);
+        self.clock.launch.set(self.clock.now.get());
+    }
+
+    /// A block that has not begun.
+    fn block(&mut self, number: u64) -> Rc<Block<'a>> {
+        let Geometry { grid, block: threads, shared } = self.geometry;
+        let memory = self.memories.pop();
+        Rc::new(Block {
             index: [(number % grid[0] as u64) as u32, (number / grid[0] as u64) as u32],
-            geometry,
-            shared: &shared,
-            constants,
-            clock: clock.clone(),
+            geometry: self.geometry,
+            shared: memory.unwrap_or_else(|| Rc::new(Memory::new_shared(shared as usize, self.clock.clone()))),
+            // The interval that `run` begins.
+            born: self.clock.now.get() + 1,
+            constants: self.constants,
+            clock: self.clock.clone(),
             warp_intervals: vec![Cell::new(0); (threads / WARP) as usize],
             fenced: vec![Cell::new(0); threads as usize],
             sums: RefCell::new(vec![Sums::default(); threads as usize]),
@@ -78,16 +120,36 @@ pub(super) fn run_grid(
             published: vec![Cell::new(0); threads as usize],
             order: Order::new(threads as usize),
             products: RefCell::new((0..threads).map(|_| Products::default()).collect()),
-        };
-        Running::new(&block, body, random).run().map_err(|(thread, kind, place)| Fault {
-            kernel,
+        })
+    }
+
+    /// Runs a block until it ends, or waits for the grid.
+    fn run(
+        &mut self,
+        mut running: Running<'a>,
+        waiting: &mut Vec<Running<'a>>,
+        ended: &mut Option<[u32; 2]>,
+    ) -> Result<(), Fault> {
+        let block = running.block.clone();
+        self.clock.now.update(|t| t + 1);
+        self.clock.block.set(self.clock.now.get());
+        self.clock.born.set(block.born);
+        let until = running.run().map_err(|(thread, kind, place)| Fault {
+            kernel: self.kernel,
             block: block.index,
             thread,
             kind,
             place,
         })?;
+        match until {
+            Until::Grid => waiting.push(running),
+            Until::End => {
+                self.memories.push(block.shared.clone());
+                *ended = Some(block.index);
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 type FaultAt = (u32, FaultKind, &'static Location<'static>);
@@ -102,9 +164,17 @@ enum State {
     Returned,
 }
 
+/// How far a block ran.
+enum Until {
+    /// All its threads have returned.
+    End,
+    /// All its threads wait at the barrier of the grid.
+    Grid,
+}
+
 /// The threads of a block under way.
 struct Running<'a> {
-    block: &'a Block<'a>,
+    block: Rc<Block<'a>>,
     random: &'a Random,
     fibers: Vec<Fiber>,
     states: Vec<State>,
@@ -112,31 +182,38 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    fn new(block: &'a Block<'a>, body: &'a dyn Fn(), random: &'a Random) -> Self {
+    fn new(block: Rc<Block<'a>>, body: &'a dyn Fn(), random: &'a Random) -> Self {
         let threads = block.geometry.block as usize;
         let fibers = (0..block.geometry.block)
             .map(|thread| {
                 let stack = STACKS
                     .with_borrow_mut(Vec::pop)
                     .unwrap_or_else(|| DefaultStack::new(STACK).expect("memory for a stack"));
-                // SAFETY: the closure borrows `block` and `body` for 'a, and `Running`, which owns the coroutine, is
-                // dropped (which ends the coroutine) before 'a is over.
+                let block = block.clone();
+                // SAFETY: the closure borrows `body`, and what `block` borrows, for 'a, and `Running`, which owns the
+                // coroutine, is dropped (which ends the coroutine) before 'a is over.
                 unsafe {
-                    Coroutine::with_stack_unchecked(stack, move |yielder, _| Thread::run(thread, block, yielder, body))
+                    Coroutine::with_stack_unchecked(stack, move |yielder, _| Thread::run(thread, &block, yielder, body))
                 }
             })
             .collect();
         Self { block, random, fibers, states: vec![State::Ready([0; 4]); threads], ready: (0..threads).collect() }
     }
 
-    /// Runs the block to its end.
-    fn run(mut self) -> Result<(), FaultAt> {
+    /// Lets a block go on that waited for the grid.
+    fn go_on(&mut self) {
+        self.states.fill(State::Ready([0; 4]));
+        self.ready.extend(0..self.states.len());
+    }
+
+    /// Runs the block to its end, or to the barrier of the grid.
+    fn run(&mut self) -> Result<Until, FaultAt> {
         loop {
             loop {
                 // Copies land at any time.
                 let flying = self.block.barriers.borrow().flying();
                 if flying > 0 && (self.ready.is_empty() || self.random.below(4) == 0) {
-                    self.block.barriers.borrow_mut().land(self.random.below(flying), self.block);
+                    self.block.barriers.borrow_mut().land(self.random.below(flying), &self.block);
                     self.wake();
                     continue;
                 }
@@ -148,9 +225,11 @@ impl<'a> Running<'a> {
             }
             if self.states.iter().all(|s| matches!(s, State::Returned)) {
                 STACKS.with_borrow_mut(|stacks| stacks.extend(self.fibers.drain(..).map(Fiber::into_stack)));
-                return Ok(());
+                return Ok(Until::End);
             }
-            self.pass_block_barrier()?;
+            if self.pass_block_barrier()? {
+                return Ok(Until::Grid);
+            }
         }
     }
 
@@ -210,7 +289,7 @@ impl<'a> Running<'a> {
             self.pass_barrier(thread);
             return Ok(());
         }
-        if matches!(first, Meeting::Block) || !self.states[members.clone()].iter().all(together) {
+        if matches!(first, Meeting::Block | Meeting::Grid) || !self.states[members.clone()].iter().all(together) {
             return Ok(());
         }
         let meetings: Vec<Meeting> = self.states[members.clone()]
@@ -218,12 +297,12 @@ impl<'a> Running<'a> {
             .filter_map(|state| if let State::Waiting(meeting, _) = state { Some(*meeting) } else { None })
             .collect();
         if let Meeting::MultiplyGroup(operands) = first {
-            group::multiply(operands, self.block, members.start, self.random)
+            group::multiply(operands, &self.block, members.start, self.random)
                 .map_err(|kind| (members.start as u32, kind, place))?;
         }
         let begun = match first {
-            Meeting::Begin(operands) => wide::begin(operands, self.block, members.start, self.random),
-            Meeting::Products { pending } => wide::complete(pending, self.block, members.start, self.random),
+            Meeting::Begin(operands) => wide::begin(operands, &self.block, members.start, self.random),
+            Meeting::Products { pending } => wide::complete(pending, &self.block, members.start, self.random),
             _ => Ok(()),
         };
         begun.map_err(|kind| (members.start as u32, kind, place))?;
@@ -238,14 +317,15 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Lets all threads pass the barrier of the block if all are there, and says who is missing otherwise.
-    fn pass_block_barrier(&mut self) -> Result<(), FaultAt> {
+    /// Lets all threads pass the barrier of the block if all are there, and says who is missing otherwise. True where it is
+    /// the barrier of the grid, which they do not pass.
+    fn pass_block_barrier(&mut self) -> Result<bool, FaultAt> {
         let waiting = |state: &State| match *state {
             State::Waiting(meeting, place) => Some((meeting, place)),
             _ => None,
         };
         // A meeting of a warp that is still open is missing a lane: report it first, since the block waits for it.
-        let is_warp = |s: &State| waiting(s).is_some_and(|(m, _)| !matches!(m, Meeting::Block));
+        let is_warp = |s: &State| waiting(s).is_some_and(|(m, _)| !matches!(m, Meeting::Block | Meeting::Grid));
         let stuck = self.states.iter().position(is_warp);
         let first = stuck.or_else(|| self.states.iter().position(|s| waiting(s).is_some()));
         let first = first.expect("a thread that waits");
@@ -262,10 +342,12 @@ impl<'a> Running<'a> {
             let kind = FaultKind::Stuck { at: meeting.name(), missing: missing as u32, elsewhere };
             return Err((first as u32, kind, place));
         }
+        if matches!(meeting, Meeting::Grid) {
+            return Ok(true);
+        }
         self.block.clock.now.update(|t| t + 1);
-        self.states.fill(State::Ready([0; 4]));
-        self.ready.extend(members);
-        Ok(())
+        self.go_on();
+        Ok(false)
     }
 }
 

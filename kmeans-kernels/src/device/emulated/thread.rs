@@ -26,7 +26,9 @@ pub(super) type Place = &'static Location<'static>;
 pub(super) struct Block<'a> {
     pub(super) index: [u32; 2],
     pub(super) geometry: Geometry,
-    pub(super) shared: &'a Memory,
+    pub(super) shared: Rc<Memory>,
+    /// The block's first interval in this launch: what its shared memory held before does not count.
+    pub(super) born: u32,
     pub(super) constants: &'a Memory,
     pub(super) clock: Rc<Clock>,
     /// Warp barriers passed, per warp.
@@ -58,6 +60,8 @@ pub(super) enum Pause {
 pub(super) enum Meeting {
     /// The barrier of the block.
     Block,
+    /// The barrier of all blocks of the grid.
+    Grid,
     /// The barrier of the warp.
     Warp,
     /// Gives `value` to the warp, takes the value of lane `from`.
@@ -83,6 +87,7 @@ impl Meeting {
     pub(super) fn name(self) -> &'static str {
         match self {
             Meeting::Block => "barrier of the block",
+            Meeting::Grid => "barrier of the grid",
             Meeting::Warp => "barrier of the warp",
             Meeting::Exchange { .. } => "shuffle",
             Meeting::Vote(_) => "vote",
@@ -96,7 +101,7 @@ impl Meeting {
     /// The threads that must be there, for one of them, in a block of `threads`.
     pub(super) fn members(self, thread: usize, threads: usize) -> Range<usize> {
         let size = match self {
-            Meeting::Block => threads,
+            Meeting::Block | Meeting::Grid => threads,
             Meeting::MultiplyGroup(_) | Meeting::Begin(_) | Meeting::Products { .. } => 4 * WARP as usize,
             Meeting::Barrier { .. } => 1,
             _ => WARP as usize,
@@ -182,7 +187,7 @@ impl<'a> Thread<'a> {
         (to, end): (u64, u64),
         place: &'static Location<'static>,
     ) {
-        let shared = self.block.shared;
+        let shared = &self.block.shared;
         self.check(memory, from, 16, memory.len() as u64, Action::Read, place);
         self.check(shared, to, 16, end, Action::Write, place);
         shared.forget(to, 16);
@@ -198,7 +203,7 @@ impl<'a> Thread<'a> {
 
     /// Lets all groups but the `pending` last ones arrive.
     pub(super) fn wait_copies(&self, pending: usize, place: &'static Location<'static>) {
-        let shared = self.block.shared;
+        let shared = &self.block.shared;
         let arrived: Vec<Copy> = {
             let groups = &mut self.copies.borrow_mut().groups;
             let count = groups.len().saturating_sub(pending);

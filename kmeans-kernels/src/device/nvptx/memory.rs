@@ -64,6 +64,12 @@ impl<T: Element> Argument for Out<'_, T> {
 }
 
 impl<T: Element> Out<'_, T> {
+    /// The address of element `index`.
+    #[inline(always)]
+    pub(super) fn address(self, index: u64) -> *mut T {
+        self.start.wrapping_add(index as usize)
+    }
+
     /// Element `index`.
     #[inline(always)]
     pub fn get(self, index: u64) -> T {

@@ -5,6 +5,7 @@
 //! threading, which does not know it; `cargo xtask check-ptx` counts the results.)
 
 mod barrier;
+mod grid;
 mod matrix;
 mod memory;
 mod shared;
@@ -14,6 +15,7 @@ use core::arch::asm;
 use core::arch::nvptx as arch;
 
 pub use barrier::{Barriers, publish_barriers};
+pub use grid::GridBarrier;
 pub use matrix::{fence_tiles, multiply_group, multiply_tiles};
 pub use memory::{Constants, In, Out};
 pub use shared::{Shared, SharedMemory, commit_copies, wait_copies};

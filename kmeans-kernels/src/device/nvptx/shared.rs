@@ -152,7 +152,8 @@ pub fn wait_copies<const PENDING: usize>() {
 }
 
 impl<T: Atomic> Shared<'_, T> {
-    /// Adds to element `index`, wrapping.
+    /// Adds to element `index`, wrapping. Between two barriers an element of 8 bytes takes part either in these additions or
+    /// in those that [`fetch_add`](Self::fetch_add) makes.
     #[inline(always)]
     pub fn add(self, index: u32, value: T) {
         let (address, raw) = (self.start + index * T::SIZE, value.to_raw());
@@ -161,7 +162,16 @@ impl<T: Atomic> Shared<'_, T> {
             if T::SIZE == 4 {
                 asm!("red.relaxed.cta.shared.add.u32 [{}], {};", in(reg32) address, in(reg32) raw as u32, options(nostack));
             } else {
-                asm!("red.relaxed.cta.shared.add.u64 [{}], {};", in(reg32) address, in(reg64) raw, options(nostack));
+                // There is no addition of 64 bits in shared memory: the assembler would make it a loop of compare and
+                // swap. Each overflow of the low half is seen by exactly one addition, which carries it.
+                let (low, high) = (raw as u32, (raw >> 32) as u32);
+                let old: u32;
+                asm!("atom.relaxed.cta.shared.add.u32 {}, [{}], {};",
+                    out(reg32) old, in(reg32) address, in(reg32) low, options(nostack));
+                let high = high.wrapping_add(old.checked_add(low).is_none() as u32);
+                if high != 0 {
+                    asm!("red.relaxed.cta.shared.add.u32 [{}], {};", in(reg32) address + 4, in(reg32) high, options(nostack));
+                }
             }
         }
     }

@@ -1,0 +1,300 @@
+//! Many rounds in one launch (`kmeans_kernels::fit`), for points that such a kernel can take: the host reads what the
+//! rounds left when they are over.
+
+use kmeans_core::launch::{self, FIT_CLOSE, FIT_FIRST, FIT_KEEP_EMPTY, FitEnd, FitRule, Kernel};
+use kmeans_core::settings::{EmptyCluster, Iteration, Settings, Stop};
+
+use super::Number;
+use super::driver::{Arg, Array, read, read_part, write, write_parts};
+use super::inertia::Inertia;
+use super::job::Data;
+use super::sums::Sums;
+use crate::Error;
+
+/// Most rounds of a launch: more would hide progress, and save nothing.
+const MOST_ROUNDS: u64 = 64;
+/// Most bytes of a launch's log.
+const LOG_BYTES: u64 = 16 << 20;
+/// About as many multiply-adds of a launch as a GPU does in 10 ms, so that progress is told and cancelling works.
+const LAUNCH_WORK: f64 = 5e10;
+
+/// Where words of the log lie: in front, what the host reads.
+struct Layout {
+    slots: usize,
+    k: usize,
+    limbs: usize,
+}
+
+impl Layout {
+    const STATE: usize = 0;
+    const FOUND: usize = 2;
+
+    fn limbs(&self) -> usize {
+        Self::FOUND + 2 * self.slots
+    }
+
+    fn moved(&self) -> usize {
+        self.limbs() + self.slots * self.limbs
+    }
+
+    /// Words that the host reads.
+    fn read(&self) -> usize {
+        self.moved() + self.slots * self.k
+    }
+}
+
+/// Rounds of one fit.
+pub struct Whole<T> {
+    kernel: &'static Kernel,
+    geometry: launch::Geometry,
+    layout: Layout,
+    /// Rounds of a launch, at most.
+    rounds: usize,
+    rule: FitRule,
+    limit: f64,
+    keep_empty: bool,
+    /// State, labels changed and empty clusters per slot, limbs per slot, movements per slot.
+    log: Array<u64>,
+    arrivals: Array<u32>,
+    centroids: Array<T>,
+    sums: Array<u64>,
+    counts: Array<u64>,
+    gained: Array<u64>,
+}
+
+/// What a launch did.
+pub struct Done {
+    /// Its rounds, but for one that left a cluster empty.
+    pub history: Vec<Iteration>,
+    pub end: FitEnd,
+    /// The labels are those of the last centroids, whose inertia this is.
+    pub closed: Option<f64>,
+    /// The slot of the last centroids.
+    centroids: usize,
+    /// The slot of the sums and counts of the labels.
+    sums: usize,
+}
+
+/// What a launch is to do: so many rounds, from no labels or from some, and whether to find the labels of the means of the
+/// last one.
+#[derive(Clone, Copy)]
+struct Pass {
+    rounds: usize,
+    first: bool,
+    close: bool,
+}
+
+/// What rounds begin with, and what they end with.
+pub struct Between<'a, T> {
+    pub labels: &'a mut Array<u32>,
+    pub centroids: &'a mut Array<T>,
+    pub sums: &'a mut Sums,
+    pub inertia: &'a Inertia,
+}
+
+/// Bytes of a slot of the log, but for the limbs.
+fn slot_bytes<T>(k: u64, d: u64, words: u32) -> u64 {
+    k * (d * (size_of::<T>() as u64 + 8 * words as u64) + 3 * 8) + 16
+}
+
+/// Most bytes of the log of a fit of points with `d` columns.
+pub fn bytes<T>(k: u64, d: u64) -> u64 {
+    if d <= launch::NARROW_COLUMNS as u64 { LOG_BYTES.max(4 * slot_bytes::<T>(k, d, 2)) } else { 0 }
+}
+
+impl<T: Number> Whole<T> {
+    /// For fits from k centroids, if a kernel can run them.
+    pub fn new(
+        data: &Data<'_, T>,
+        sums: &Sums,
+        inertia: &Inertia,
+        k: usize,
+        settings: &Settings,
+        threshold: f64,
+    ) -> Result<Option<Self>, Error> {
+        let (n, d, stored) = (data.n(), data.d(), data.points.stored());
+        let Some(words) = sums.integer_words() else { return Ok(None) };
+        if !launch::NARROW_TYPES.contains(&stored)
+            || d > launch::NARROW_COLUMNS
+            || !launch::fit_narrow_fits(k as u64, d, words)
+        {
+            return Ok(None);
+        }
+        let kernel = if words == 1 { &launch::FIT_NARROW_SUMS_NARROW } else { &launch::FIT_NARROW_SUMS_WIDE };
+        let one = launch::fit_narrow(n, k as u32, d, words, 1);
+        let blocks = data.stream.blocks_at_once(kernel, stored, one)?;
+        if blocks == 0 {
+            return Ok(None);
+        }
+        let geometry = launch::fit_narrow(n, k as u32, d, words, blocks);
+        let by_memory = LOG_BYTES / slot_bytes::<T>(k as u64, d as u64, words);
+        let by_work = LAUNCH_WORK / (n as f64 * (k as f64 * d as f64 + 32.0));
+        let rounds = by_memory.saturating_sub(2).min(by_work as u64).clamp(1, MOST_ROUNDS) as usize;
+        let rounds = rounds.min(settings.max_iter.max(1));
+        let layout = Layout { slots: rounds + 2, k, limbs: inertia.words() };
+        let (rule, limit) = match settings.stop {
+            Stop::RelativeTolerance(_) => (FitRule::MovementAtMost, threshold),
+            Stop::Movement(limit) => (FitRule::MovementBelow, limit),
+            Stop::LabelsChanged(share) => (FitRule::ChangedBelow, share * n as f64),
+            _ => (FitRule::LabelsRepeat, 0.0),
+        };
+        let (stream, slots) = (&data.stream, layout.slots);
+        Ok(Some(Self {
+            kernel,
+            geometry,
+            rounds,
+            rule,
+            limit,
+            keep_empty: settings.empty == EmptyCluster::Keep,
+            log: stream.array(layout.read())?,
+            arrivals: stream.array(1)?,
+            centroids: stream.array(slots * k * d as usize)?,
+            sums: stream.array(slots * k * d as usize * words as usize)?,
+            counts: stream.array(slots * k)?,
+            gained: stream.array(slots * k)?,
+            layout,
+        }))
+    }
+
+    /// Rounds, at most `left`: all of them, or as many as a launch may run. `first`: there are no labels yet.
+    ///
+    /// A round that leaves a cluster empty ends them, and does not count: what is left is what it began with.
+    pub fn run(
+        &mut self,
+        data: &Data<'_, T>,
+        between: Between<'_, T>,
+        left: usize,
+        first: bool,
+    ) -> Result<Done, Error> {
+        let Between { labels, centroids, sums, inertia } = between;
+        let n = data.facts.n;
+        // To begin again with, in case that a cluster comes out empty.
+        let begun = if first || self.keep_empty {
+            None
+        } else {
+            let mut copy = data.stream.array(n)?;
+            data.stream.copy(labels, 0..n, &mut copy, 0)?;
+            Some(copy)
+        };
+        let pass = Pass { rounds: left.min(self.rounds), first, close: self.rounds >= left };
+        let exponent = sums.exponent();
+        self.begin(data, centroids, sums, first)?;
+        let mut done = self.launch(data, labels, inertia, exponent, pass)?;
+        if done.end == FitEnd::Empty && !done.history.is_empty() {
+            // The labels are those of the round that does not count: run the others again.
+            if let Some(begun) = begun {
+                data.stream.copy(&begun, 0..n, labels, 0)?;
+            }
+            self.begin(data, centroids, sums, first)?;
+            let pass = Pass { rounds: done.history.len(), first, close: false };
+            done = Done { end: FitEnd::Empty, ..self.launch(data, labels, inertia, exponent, pass)? };
+        }
+        self.take(data, centroids, done.centroids)?;
+        let (to_sums, to_counts) = sums.parts();
+        for (from, to) in [(&self.sums, to_sums), (&self.counts, to_counts)] {
+            let each = from.len() / self.layout.slots;
+            data.stream.copy(from, done.sums * each..(done.sums + 1) * each, to, 0)?;
+        }
+        Ok(done)
+    }
+
+    /// Makes `centroids` those that `round` rounds of the last launch left.
+    pub fn take(&self, data: &Data<'_, T>, centroids: &mut Array<T>, round: usize) -> Result<(), Error> {
+        let each = self.layout.k * data.facts.d;
+        data.stream.copy(&self.centroids, round * each..(round + 1) * each, centroids, 0)
+    }
+
+    /// Makes slot 0 of the log.
+    fn begin(&mut self, data: &Data<'_, T>, centroids: &Array<T>, sums: &mut Sums, first: bool) -> Result<(), Error> {
+        let stream = &data.stream;
+        for words in [&mut self.log, &mut self.sums, &mut self.counts, &mut self.gained] {
+            stream.clear(words)?;
+        }
+        stream.clear(&mut self.arrivals)?;
+        stream.clear(&mut self.centroids)?;
+        stream.copy(centroids, 0..self.layout.k * data.facts.d, &mut self.centroids, 0)?;
+        if !first {
+            let (sums, counts) = sums.parts();
+            stream.copy(sums, 0..sums.len(), &mut self.sums, 0)?;
+            stream.copy(counts, 0..counts.len(), &mut self.counts, 0)?;
+        }
+        Ok(())
+    }
+
+    fn launch(
+        &mut self,
+        data: &Data<'_, T>,
+        labels: &mut Array<u32>,
+        inertia: &Inertia,
+        exponent: i32,
+        pass: Pass,
+    ) -> Result<Done, Error> {
+        let (layout, d) = (&self.layout, data.d());
+        let (k, slots) = (layout.k, pass.rounds + 2);
+        let words = (self.sums.len() / layout.slots / k / d as usize) as u32;
+        let flag = |set: bool, flag: u32| if set { flag } else { 0 };
+        let flags = flag(pass.first, FIT_FIRST) | flag(self.keep_empty, FIT_KEEP_EMPTY) | flag(pass.close, FIT_CLOSE);
+        let parts = [Layout::STATE..Layout::FOUND, Layout::FOUND..layout.limbs(), layout.moved()..layout.read()];
+        let [state, found, moved] = write_parts(&mut self.log, parts);
+        let arguments = [
+            data.points.arg(),
+            write(labels),
+            write(&mut self.centroids),
+            write(&mut self.sums),
+            write(&mut self.counts),
+            write(&mut self.gained),
+            moved,
+            found,
+            state,
+            write(&mut self.arrivals),
+            Arg::I32(exponent),
+            Arg::U32(words),
+            Arg::U32(self.rule as u32),
+            Arg::U64(self.limit.to_bits()),
+            Arg::U32(flags),
+            Arg::U32(slots as u32),
+            Arg::U64(data.n()),
+            Arg::U32(k as u32),
+            Arg::U32(d),
+        ];
+        data.launch(self.kernel, self.geometry, &arguments)?;
+
+        // The inertia of round r is that of its centroids, in slot r, and of the sums of its labels, in the next.
+        let after = |array: &Array<u64>| array.len() / layout.slots..array.len();
+        let counts = read_part(&self.counts, after(&self.counts));
+        let sums = [read_part(&self.sums, after(&self.sums)), counts, counts];
+        let formats = [Arg::I32(exponent), Arg::U32(words), Arg::I32(0), Arg::U32(1)];
+        let [limbs] = write_parts(&mut self.log, [layout.limbs()..layout.moved()]);
+        inertia.launch_sets(data, (sums, formats), read(&self.centroids), limbs, k as u32, slots as u32 - 1)?;
+
+        let log = data.stream.download(&self.log, layout.read())?;
+        Ok(self.done(&log, inertia, pass.close))
+    }
+
+    /// What the log says.
+    fn done(&self, log: &[u64], inertia: &Inertia, close: bool) -> Done {
+        let layout = &self.layout;
+        let rounds = log[Layout::STATE] as usize;
+        let end = FitEnd::from_number(log[Layout::STATE + 1]).expect("a launch that is over has ended");
+        let inertia_of = |round: usize| inertia.round(&log[layout.limbs() + round * layout.limbs..][..layout.limbs]);
+        let movement = |round: usize| {
+            let moved = &log[layout.moved() + round * layout.k..][..layout.k];
+            moved.iter().map(|&bits| f64::from_bits(bits)).sum()
+        };
+        let repeats = |round: usize| end == FitEnd::Repeated && round + 1 == rounds;
+        let record = |round: usize| Iteration {
+            inertia: inertia_of(round),
+            movement: if repeats(round) { 0.0 } else { movement(round) },
+            labels_changed: log[Layout::FOUND + 2 * round],
+        };
+        let counted = if end == FitEnd::Empty { rounds - 1 } else { rounds };
+        let closed = end == FitEnd::Converged || end == FitEnd::Rounds && close;
+        Done {
+            history: (0..counted).map(record).collect(),
+            end,
+            closed: closed.then(|| inertia_of(rounds)),
+            centroids: if matches!(end, FitEnd::Repeated | FitEnd::Empty) { rounds - 1 } else { rounds },
+            sums: if closed { rounds + 1 } else { counted },
+        }
+    }
+}

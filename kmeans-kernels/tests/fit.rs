@@ -1,0 +1,198 @@
+//! Many rounds in one launch equal the reference's, round by round.
+
+mod common;
+
+use common::{Data, bits, format, launch, numbers, words};
+use half::{bf16, f16};
+use kmeans_core::Scalar;
+use kmeans_core::launch::{self as contract, FIT_CLOSE, FIT_FIRST, FIT_KEEP_EMPTY, FitEnd, FitRule, Geometry};
+use kmeans_core::reference::{self, Fit};
+use kmeans_core::settings::{EmptyCluster, Settings, Stop};
+use kmeans_kernels::device::Load;
+use kmeans_kernels::device::emulated::{Buffer, Emulator};
+use kmeans_kernels::fit::narrow::narrow;
+use kmeans_kernels::update::fixed::{Narrow, Wide};
+
+/// Points on the emulated device, and the state that rounds go on from.
+struct Rounds<P: Load> {
+    emulator: Emulator,
+    points: Buffer<P>,
+    labels: Buffer<u32>,
+    centroids: Vec<P::Value>,
+    sums: Vec<u64>,
+    counts: Vec<u64>,
+    shape: (usize, usize, usize),
+    exponent: i32,
+    words: u32,
+    blocks: u32,
+}
+
+/// What a launch did: rounds, how they ended, and per round the labels that changed and the movements.
+struct Done {
+    rounds: usize,
+    end: FitEnd,
+    changed: Vec<u64>,
+    moved: Vec<f64>,
+}
+
+impl<P: Load> Rounds<P> {
+    fn new(points: &[P], (n, k, d): (usize, usize, usize), start: &[P::Value], least: u32, blocks: u32) -> Self {
+        let values: Vec<P::Value> = points.iter().map(|p| p.load()).collect();
+        let format = format(&values);
+        let words = words(format).max(least);
+        let emulator = Emulator::new((n + k) as u64);
+        Self {
+            points: emulator.buffer("points", points),
+            labels: emulator.uninitialised("labels", n),
+            centroids: start.to_vec(),
+            sums: vec![0; k * d * words as usize],
+            counts: vec![0; k],
+            shape: (n, k, d),
+            exponent: format.exponent,
+            words,
+            blocks,
+            emulator,
+        }
+    }
+
+    /// Up to `rounds` rounds in one launch.
+    fn run(&mut self, rounds: usize, rule: (FitRule, f64), flags: u32) -> Done {
+        let ((n, k, d), slots) = (self.shape, rounds + 2);
+        let e = &self.emulator;
+        let log = |first: &[u64], each: usize| {
+            let mut all = first.to_vec();
+            all.resize(slots * each, 0);
+            all
+        };
+        let mut centroids = self.centroids.clone();
+        centroids.resize(slots * k * d, P::Value::ZERO);
+        let centroids = e.buffer("centroids", &centroids);
+        let sums = e.buffer("sums", &log(&self.sums, k * d * self.words as usize));
+        let counts = e.buffer("counts", &log(&self.counts, k));
+        let gained = e.buffer("gained", &log(&[], k));
+        let moved = e.buffer("moved", &log(&[], k));
+        let found = e.buffer("found", &log(&[], 2));
+        let state = e.buffer("state", &[0; 2]);
+        let arrivals = e.buffer("arrivals", &[0_u32; 1]);
+        let kernel = if self.words == 1 { &contract::FIT_NARROW_SUMS_NARROW } else { &contract::FIT_NARROW_SUMS_WIDE };
+        let geometry = contract::fit_narrow(n as u64, k as u32, d as u32, self.words, self.blocks);
+        // Fewer threads than on a GPU, so that rows are shared by all blocks.
+        let geometry = Geometry { grid: [self.blocks, 1], block: 64, ..geometry };
+        let body = if self.words == 1 { narrow::<P, Narrow> } else { narrow::<P, Wide> };
+        launch(e, kernel, geometry, || {
+            body(
+                self.points.input(),
+                self.labels.output(),
+                centroids.output(),
+                sums.output(),
+                counts.output(),
+                gained.output(),
+                moved.output(),
+                found.output(),
+                state.output(),
+                arrivals.output(),
+                self.exponent,
+                self.words,
+                rule.0 as u32,
+                rule.1.to_bits(),
+                flags,
+                slots as u32,
+                n as u64,
+                k as u32,
+                d as u32,
+            );
+        });
+        let state = state.to_vec();
+        let (rounds, end) = (state[0] as usize, FitEnd::from_number(state[1]).expect("an end"));
+        let closed = end == FitEnd::Converged || (end == FitEnd::Rounds && flags & FIT_CLOSE != 0);
+        // After the last round's means, or before them where they count for nothing.
+        let last = if matches!(end, FitEnd::Repeated | FitEnd::Empty) { rounds - 1 } else { rounds };
+        self.centroids = centroids.to_vec()[last * k * d..][..k * d].to_vec();
+        let after = rounds + usize::from(closed);
+        let words = self.words as usize;
+        self.sums = sums.to_vec()[after * k * d * words..][..k * d * words].to_vec();
+        self.counts = counts.to_vec()[after * k..][..k].to_vec();
+        let moved: Vec<f64> =
+            moved.to_vec().chunks(k).take(rounds).map(|m| m.iter().map(|&m| f64::from_bits(m)).sum()).collect();
+        let changed = found.to_vec().chunks(2).take(rounds).map(|f| f[0]).collect();
+        Done { rounds, end, changed, moved }
+    }
+
+    fn assert_is(&self, fit: &Fit<P::Value>) {
+        assert_eq!(self.labels.to_vec(), fit.labels);
+        assert_eq!(bits(&self.centroids), bits(&fit.centroids));
+        assert_eq!(self.counts, fit.counts);
+    }
+}
+
+fn rule(stop: Stop, variance: f64, n: usize) -> (FitRule, f64) {
+    match stop {
+        Stop::RelativeTolerance(t) => (FitRule::MovementAtMost, t * variance),
+        Stop::Movement(limit) => (FitRule::MovementBelow, limit),
+        Stop::LabelsChanged(share) => (FitRule::ChangedBelow, share * n as f64),
+        _ => (FitRule::LabelsRepeat, 0.0),
+    }
+}
+
+/// Whole fits, `each` rounds per launch.
+fn check<P: Load>(points: &[P], (n, k, d): (usize, usize, usize), least: u32, blocks: u32) {
+    let values: Vec<P::Value> = points.iter().map(|p| p.load()).collect();
+    let start = &values[..k * d];
+    let variance = reference::mean_variance(&values, d);
+    for stop in [Stop::LabelsRepeat, Stop::RelativeTolerance(1e-3), Stop::Movement(0.05), Stop::LabelsChanged(0.05)] {
+        for (each, max_iter) in [(40, 40), (2, 40), (40, 3), (1, 1)] {
+            let settings = Settings { max_iter, stop, empty: EmptyCluster::Keep };
+            let expected = reference::lloyd(&values, d, None, start, &settings).unwrap();
+            let mut rounds = Rounds::new(points, (n, k, d), start, least, blocks);
+            let mut seen = Vec::new();
+            loop {
+                let left = max_iter - seen.len();
+                let flags = if seen.is_empty() { FIT_FIRST } else { 0 };
+                let flags = flags | FIT_KEEP_EMPTY | if each >= left { FIT_CLOSE } else { 0 };
+                let done = rounds.run(each.min(left), rule(stop, variance, n), flags);
+                assert_eq!(done.changed.len(), done.rounds);
+                seen.extend(done.changed.into_iter().zip(done.moved));
+                if done.end != FitEnd::Rounds || seen.len() == max_iter {
+                    assert_eq!(expected.converged, done.end != FitEnd::Rounds);
+                    break;
+                }
+            }
+            assert_eq!(seen.len(), expected.iterations, "{stop:?}");
+            for (&(changed, moved), round) in seen.iter().zip(&expected.history) {
+                assert_eq!(changed, round.labels_changed);
+                assert!(changed == 0 || moved == round.movement);
+            }
+            rounds.assert_is(&expected);
+        }
+    }
+}
+
+fn check_shapes<P: Load>(numbers: impl Fn(Data, usize) -> Vec<P>) {
+    check(&numbers(Data::Grid, 500 * 3), (500, 7, 3), 1, 3);
+    check(&numbers(Data::Unit, 301), (301, 40, 1), 1, 2);
+    check(&numbers(Data::Offset, 200 * 2), (200, 5, 2), 2, 1);
+    check(&numbers(Data::Grid, 150 * 4), (150, 2, 4), 2, 4);
+}
+
+#[test]
+fn rounds_on_narrow_rows_are_the_references() {
+    check_shapes::<f32>(|data, len| numbers(data, len, 3));
+    check_shapes::<f16>(|data, len| numbers(data, len, 4));
+    check_shapes::<bf16>(|data, len| numbers(data, len, 5));
+    check_shapes::<u8>(|_, len| common::labels(len, 256, 6).into_iter().map(|v| v as u8).collect());
+}
+
+#[test]
+fn an_empty_cluster_ends_the_rounds_before_its_means_count() {
+    let points = numbers::<f32>(Data::Unit, 200 * 2, 8);
+    let mut start = points[..6].to_vec();
+    start.extend([100.0, 100.0]);
+    let mut rounds = Rounds::new(&points, (200, 4, 2), &start, 1, 2);
+    let done = rounds.run(10, (FitRule::LabelsRepeat, 0.0), FIT_FIRST);
+    assert_eq!((done.end, done.rounds), (FitEnd::Empty, 1));
+    assert_eq!(rounds.centroids, start);
+    let mut rounds = Rounds::new(&points, (200, 4, 2), &start, 1, 2);
+    let done = rounds.run(10, (FitRule::LabelsRepeat, 0.0), FIT_FIRST | FIT_KEEP_EMPTY);
+    assert_ne!(done.end, FitEnd::Empty);
+    assert_eq!(rounds.centroids[6..], [100.0, 100.0]);
+}
