@@ -11,7 +11,7 @@ use kmeans_host::{Device, DeviceInfo};
 use serde::{Deserialize, Serialize};
 
 use super::cases::Case;
-use super::measure::{Contender, Row, row, run};
+use super::measure::{Contender, Row, row, runs_of};
 use crate::failure::Failure;
 use crate::watch::Watch;
 
@@ -101,9 +101,12 @@ pub fn measure(cases: &[&Case], index: usize, runs: usize, watch: &Watch) -> Res
         };
         // Loads are few and long: that the events around the steps of the first run take time, too, cannot be seen.
         let (first, loading) = profiled().map_err(failed)?;
-        let timed: Result<_, Failure> = (0..runs).map(|_| run(case, &points, device)).collect();
+        let (timed, short) = runs_of(case, &points, device, runs)?;
         let (_, later) = profiled().map_err(failed)?;
-        rows.push(Row { on_gpu: OnGpu::of(tier, open, &loading, &later), ..row(case, &contender, first, timed?) });
+        rows.push(Row {
+            on_gpu: OnGpu::of(tier, open, &loading, &later),
+            ..row(case, &contender, first, timed, Some(short))
+        });
     }
     Ok(rows)
 }

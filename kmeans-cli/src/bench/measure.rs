@@ -1,11 +1,10 @@
 //! Timing one engine on one job.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kmeans_core::reference;
 use kmeans_core::settings::Settings;
-use kmeans_host::{Control, Device, EmptyCluster, FittedKMeans, Init, KMeans, Progress, Stop};
+use kmeans_host::{Device, EmptyCluster, Init, KMeans, Stop};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +34,7 @@ pub struct Row {
     pub iterations: usize,
     /// The whole fit.
     pub total_seconds: f64,
-    /// Of that, each iteration after the first; nothing where a fit does not tell.
+    /// Of that, each iteration after the first: what a fit takes longer than one of a single iteration.
     pub iteration_seconds: Option<f64>,
     /// Of that, what is not iterations.
     pub fixed_seconds: Option<f64>,
@@ -48,23 +47,44 @@ pub struct Row {
     pub on_gpu: OnGpu,
 }
 
-/// Runs a job once, then `runs` times; the plain reference once in all, since it takes long and has no moods.
+/// Runs a job once, then `runs` times, and as often with one iteration; the plain reference once in all, since it takes long
+/// and has no moods.
 pub fn measure(case: &Case, points: &Array2<f32>, contender: &Contender, runs: usize) -> Result<Row, Failure> {
     let Some(device) = contender.device else {
         let timed = run_reference(case, points);
-        return Ok(row(case, contender, timed.total, vec![timed]));
+        return Ok(row(case, contender, timed.total, vec![timed], None));
     };
-    let first = run(case, points, device)?.total;
-    let timed: Result<Vec<Timed>, Failure> = (0..runs).map(|_| run(case, points, device)).collect();
-    Ok(row(case, contender, first, timed?))
+    let first = run(case, points, device, case.max_iter)?.total;
+    let (timed, short) = runs_of(case, points, device, runs)?;
+    Ok(row(case, contender, first, timed, Some(short)))
 }
 
-/// The line of a contender's runs, of which the median counts.
-pub fn row(case: &Case, contender: &Contender, first: Duration, mut timed: Vec<Timed>) -> Row {
+/// `runs` runs, and the median time of as many that end after one iteration.
+pub fn runs_of(
+    case: &Case,
+    points: &Array2<f32>,
+    device: Device,
+    runs: usize,
+) -> Result<(Vec<Timed>, Duration), Failure> {
+    let (mut timed, mut short) = (Vec::new(), Vec::new());
+    // In turn, so that what else the machine does falls on both.
+    for _ in 0..runs {
+        timed.push(run(case, points, device, case.max_iter)?);
+        short.push(run(case, points, device, 1)?.total);
+    }
+    short.sort();
+    Ok((timed, short[short.len() / 2]))
+}
+
+/// The line of a contender's runs, of which the median counts; `short` is the time of one iteration and all that is fixed. An
+/// engine may do many iterations before it reports one, so that reports tell nothing about time.
+pub fn row(case: &Case, contender: &Contender, first: Duration, mut timed: Vec<Timed>, short: Option<Duration>) -> Row {
     timed.sort_by_key(|t| t.total);
     let middle = timed.swap_remove(timed.len() / 2);
     let iterations = middle.iterations;
-    let fixed = middle.iteration.map(|each| middle.total.saturating_sub(each * iterations as u32));
+    let others = u32::try_from(iterations.saturating_sub(1)).ok().filter(|&others| others > 0);
+    let iteration = short.zip(others).map(|(short, others)| middle.total.saturating_sub(short) / others);
+    let fixed = iteration.map(|each| middle.total.saturating_sub(each * iterations as u32));
     Row {
         case: case.name.into(),
         n: case.n,
@@ -74,7 +94,7 @@ pub fn row(case: &Case, contender: &Contender, first: Duration, mut timed: Vec<T
         engine: middle.engine,
         iterations,
         total_seconds: rounded(middle.total),
-        iteration_seconds: middle.iteration.map(rounded),
+        iteration_seconds: iteration.map(rounded),
         fixed_seconds: fixed.map(rounded),
         first_run_seconds: rounded(first),
         result: middle.result,
@@ -85,37 +105,18 @@ pub fn row(case: &Case, contender: &Contender, first: Duration, mut timed: Vec<T
 /// One run.
 pub struct Timed {
     total: Duration,
-    iteration: Option<Duration>,
     engine: String,
     iterations: usize,
     result: String,
 }
 
-/// Runs a job on a device and notes the time.
-pub fn run(case: &Case, points: &Array2<f32>, device: Device) -> Result<Timed, Failure> {
-    let reports: Arc<Mutex<Vec<Instant>>> = Arc::default();
-    let noted = Arc::clone(&reports);
-    let kmeans = case.kmeans(device).on_progress(move |progress| {
-        if matches!(progress, Progress::Iteration { .. }) {
-            noted.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
-        }
-        Control::Continue
-    });
+/// Runs a job on a device, at most `max_iter` iterations, and notes the time.
+fn run(case: &Case, points: &Array2<f32>, device: Device, max_iter: usize) -> Result<Timed, Failure> {
     let begun = Instant::now();
-    let fitted = kmeans.fit(points).map_err(|e| Failure::points(case.name, e))?;
+    let fitted = case.kmeans(device).max_iter(max_iter).fit(points).map_err(|e| Failure::points(case.name, e))?;
     let total = begun.elapsed();
-    let reports = reports.lock().unwrap_or_else(PoisonError::into_inner);
-    let iteration = match reports[..] {
-        [first, .., last] => Some((last - first) / (reports.len() - 1) as u32),
-        _ => None,
-    };
-    Ok(Timed {
-        total,
-        iteration,
-        engine: fitted.engine().into(),
-        iterations: fitted.iterations(),
-        result: result_of(&fitted),
-    })
+    let result = fingerprint(fitted.labels().iter().copied(), fitted.centroids().iter().copied(), fitted.iterations());
+    Ok(Timed { total, engine: fitted.engine().into(), iterations: fitted.iterations(), result })
 }
 
 fn run_reference(case: &Case, points: &Array2<f32>) -> Timed {
@@ -128,7 +129,7 @@ fn run_reference(case: &Case, points: &Array2<f32>) -> Timed {
     let fit = fit.expect("no policy of these jobs is an error");
     let engine = "plain reference: the definition, with no tricks".into();
     let result = fingerprint(fit.labels.iter().copied(), fit.centroids.iter().copied(), fit.iterations);
-    Timed { total, iteration: None, engine, iterations: fit.iterations, result }
+    Timed { total, engine, iterations: fit.iterations, result }
 }
 
 impl Case {
@@ -141,10 +142,6 @@ impl Case {
             .empty_cluster(EmptyCluster::Keep)
             .device(device)
     }
-}
-
-fn result_of(fitted: &FittedKMeans<f32>) -> String {
-    fingerprint(fitted.labels().iter().copied(), fitted.centroids().iter().copied(), fitted.iterations())
 }
 
 /// A number for labels, the bits of centroids, and iterations, that other results do not have but by a great accident: 64-bit
@@ -160,6 +157,21 @@ fn fingerprint(labels: impl Iterator<Item = u32>, centroids: impl Iterator<Item 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::cases::CASES;
+
+    #[test]
+    fn what_is_fixed_is_told_apart_by_a_fit_of_one_iteration() {
+        let contender = Contender { name: "cpu".into(), device: Some(Device::Cpu), one_thread: true };
+        let timed = |ms| Timed {
+            total: Duration::from_millis(ms),
+            engine: String::new(),
+            iterations: 11,
+            result: String::new(),
+        };
+        let runs = vec![timed(70), timed(50), timed(60)];
+        let row = row(&CASES[0], &contender, Duration::from_secs(1), runs, Some(Duration::from_millis(40)));
+        assert_eq!((row.total_seconds, row.iteration_seconds, row.fixed_seconds), (0.06, Some(0.002), Some(0.038)));
+    }
 
     #[test]
     fn another_result_has_another_fingerprint() {
