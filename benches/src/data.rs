@@ -5,8 +5,10 @@ use std::path::Path;
 
 use kmeans_core::rng::{Purpose, Random};
 use kmeans_core::seeding;
+use kmeans_host::Element;
 use ndarray::{Array2, Axis};
 use ndarray_npy::{read_npy, write_npy};
+use rayon::prelude::*;
 
 use crate::shapes::{Points, Shape};
 
@@ -110,6 +112,17 @@ pub fn patches_of(image: &image::Rgb32FImage) -> Array2<f32> {
 fn unit(purpose: Purpose, row: usize, column: usize) -> f32 {
     let bits = Random::new(0, 0).bits(purpose, column as u32, row as u64);
     (bits >> 40) as f32 / (1_u32 << 24) as f32
+}
+
+/// Numbers that are normal but for their tails: sums of twelve uniforms.
+pub fn normal<T: Element>(len: usize) -> Vec<T> {
+    let random = Random::new(1, 0);
+    let draw = |i: usize| {
+        let bits = [0, 1, 2].map(|step| random.bits(Purpose::Point, step, i as u64));
+        let sum: u64 = bits.iter().flat_map(|b| (0..4).map(move |q| b >> (16 * q) & 0xffff)).sum();
+        T::from_f64(sum as f64 / 65_536.0 - 6.0)
+    };
+    (0..len).into_par_iter().map(draw).collect()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@
 //! | [`amounts`] | costs as integers, for draws in proportion to them |
 //! | [`seeding`] | starting centroids, step by step |
 //! | [`mod@reference`] | plain Lloyd iterations, written to be read |
+//! | [`tree`] | k-means within the clusters of k-means, level by level |
 //!
 //! ```
 //! use kmeans_core::{reference, settings::Settings};
@@ -43,6 +44,8 @@ pub mod scalar;
 #[cfg(feature = "alloc")]
 pub mod seeding;
 pub mod settings;
+#[cfg(feature = "alloc")]
+pub mod tree;
 
 pub use distance::distance;
 pub use scalar::Scalar;

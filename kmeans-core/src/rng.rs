@@ -36,6 +36,8 @@ pub enum Purpose {
     Vacancy = 5,
     /// Reducing the candidates of k-means|| to k.
     Reduce = 6,
+    /// The seeds of the children of a tree's node.
+    Child = 7,
 }
 
 impl Purpose {
@@ -49,6 +51,7 @@ impl Purpose {
             4 => Some(Self::Parallel),
             5 => Some(Self::Vacancy),
             6 => Some(Self::Reduce),
+            7 => Some(Self::Child),
             _ => None,
         }
     }
@@ -117,7 +120,7 @@ mod tests {
     fn purposes_are_found_by_their_numbers() {
         for number in 0..10 {
             let purpose = Purpose::from_number(number);
-            assert_eq!(purpose.map(|p| p as u32), (1..=6).contains(&number).then_some(number));
+            assert_eq!(purpose.map(|p| p as u32), (1..=7).contains(&number).then_some(number));
         }
     }
 

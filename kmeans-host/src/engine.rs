@@ -1,5 +1,7 @@
 //! What an engine does. The CPU and each GPU tier are engines; everything above these traits knows none of them.
 
+mod groups;
+
 use kmeans_core::Scalar;
 use kmeans_core::rng::Random;
 use kmeans_core::settings::{Iteration, Settings};
@@ -8,6 +10,8 @@ use ndarray::{Array2, ArrayView2};
 use crate::Error;
 use crate::points::Points;
 use crate::progress::Control;
+
+pub use self::groups::{Group, Groups, OnGroups, Recipe, Splits};
 
 /// Told after each round of the iterations: the round, from 1, and its record.
 pub type OnIteration<'a> = &'a mut (dyn FnMut(usize, Iteration) -> Control + Send);
@@ -49,6 +53,9 @@ pub trait Engine<T: Scalar>: Send + Sync {
 
     /// Brings points to where the engine works on them.
     fn load<'a>(&self, points: &'a Points<'_, T>, task: Task) -> Result<Box<dyn Job<T> + 'a>, Error>;
+
+    /// Brings points to where groups of them are fitted, with up to `k` clusters each. Weights do not count.
+    fn load_groups<'a>(&self, points: &'a Points<'_, T>, k: usize) -> Result<Box<dyn Groups<T> + 'a>, Error>;
 }
 
 /// Work on one set of points, which has labels as soon as something gave it some.

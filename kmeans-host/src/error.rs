@@ -190,7 +190,7 @@ pub enum Error {
     /// The progress callback cancelled the fit.
     #[error("cancelled by the progress callback after {iterations} iterations")]
     Cancelled {
-        /// Rounds completed in the start that was running.
+        /// Rounds completed in the start that was running; for a tree, levels completed.
         iterations: usize,
     },
     /// An image is not `[h, w, c]` with pixels and 1 to 4 channels.
@@ -292,4 +292,33 @@ pub enum Error {
         /// Clusters.
         k: usize,
     },
+    /// The number of children per node of a tree is out of range.
+    #[error("k = {k} children per node: a tree needs 2 to 1,024")]
+    Branching {
+        /// The k asked for.
+        k: usize,
+    },
+    /// Nothing says when nodes of a tree are small enough.
+    #[error("the tree has neither a depth nor a maximum leaf size: set one of them, or both")]
+    EndlessTree,
+    /// The maximum size of a tree's leaves is 0.
+    #[error("the maximum leaf size is 0: a leaf has at least one point")]
+    ZeroLeafSize,
+    /// Nodes of a tree cannot start this way.
+    #[error(
+        "nodes of a tree cannot start from {init}: use FirstK, EvenlySpaced, RandomPoints, RandomLabels or KMeansPlusPlus"
+    )]
+    TreeInit {
+        /// The name of the way asked for.
+        init: &'static str,
+    },
+    /// A tree came out with more leaves than leaf labels can number.
+    #[error("the tree has {leaves} leaves, which u32 labels cannot number: allow larger leaves, or fewer levels")]
+    TooManyLeaves {
+        /// Leaves found.
+        leaves: usize,
+    },
+    /// The width of a beam is 0.
+    #[error("the beam's width is 0: keep at least one node")]
+    ZeroBeam,
 }

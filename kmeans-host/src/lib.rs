@@ -12,6 +12,7 @@
 //! ```
 //!
 //! - [`KMeans`] says what to fit; [`FittedKMeans`] is the result and predicts for new points.
+//! - [`KMeansTree`] clusters within clusters, all nodes of a level at once; [`FittedTree`] is the result.
 //! - Points are any two-dimensional ndarray of `f32`, `f64`, `f16` or `bf16`, in any memory layout, read in place.
 //! - Labels, counts, centroids and the number of iterations are those of [`kmeans_core::reference`], bit for bit,
 //!   whatever the number of threads. Inertia is exact, rounded once.
@@ -43,6 +44,7 @@ mod progress;
 #[cfg(feature = "serde")]
 mod saved;
 pub mod select_k;
+pub mod tree;
 
 #[cfg(feature = "cuda")]
 pub use cuda::{DevicePoints, FittedOnDevice};
@@ -58,6 +60,7 @@ pub use minimum_size::MinimumSize;
 pub use kmeans_core::settings::{EmptyCluster, Iteration, Stop};
 pub use notice::Notice;
 pub use progress::{Control, Progress};
+pub use tree::{FittedTree, KMeansTree};
 
 /// Launching single kernels of kmeans-kernels, checked against the launch contract (`kmeans_core::launch`): number and types
 /// of the arguments, and the lengths of arrays as far as their sizes are arguments.

@@ -26,6 +26,15 @@ pub enum Notice {
         /// Colours found.
         found: usize,
     },
+    /// Some leaves of a tree hold more points than was asked for: equal points, fewer than k points, or the depth reached.
+    OverfullLeaves {
+        /// Most points per leaf asked for.
+        max_leaf_size: usize,
+        /// Leaves that have more.
+        leaves: usize,
+        /// Points of the largest.
+        largest: usize,
+    },
 }
 
 impl fmt::Display for Notice {
@@ -43,6 +52,14 @@ impl fmt::Display for Notice {
                 write!(
                     f,
                     "{k} clusters were asked for but the image has {found} colour{s}: each is a cluster of its own"
+                )
+            }
+            Self::OverfullLeaves { max_leaf_size, leaves, largest } => {
+                let (s, have) = if *leaves == 1 { ("f", "has") } else { ("ves", "have") };
+                write!(
+                    f,
+                    "{leaves} lea{s} {have} more than {max_leaf_size} points, up to {largest}: nodes of equal points, of fewer \
+                     points than k, or at the last level are not split"
                 )
             }
         }

@@ -29,6 +29,18 @@ pub enum Progress {
         /// What the round did.
         record: Iteration,
     },
+    /// The nodes of one level of a tree are being split.
+    Level {
+        /// The level, from 0.
+        level: usize,
+        /// Its nodes that are being split.
+        nodes: usize,
+        /// How far that is, in points; a part of a node's rounds counts as the same part of its points. The first report of
+        /// a level has 0 and the last one all of them.
+        done: usize,
+        /// Points in these nodes.
+        points: usize,
+    },
 }
 
 /// The caller's answer to a [`Progress`] report.
@@ -37,7 +49,7 @@ pub enum Control {
     /// Go on.
     Continue,
     /// End here, make no further start, and return the best model so far, not converged. While the first start is being
-    /// seeded there is no model yet: as `Cancel`.
+    /// seeded there is no model yet: as `Cancel`. A tree is returned with the levels that are done, at least its root.
     Finish,
     /// End with [`Error::Cancelled`](crate::Error::Cancelled).
     Cancel,

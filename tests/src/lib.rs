@@ -8,6 +8,7 @@ pub mod data;
 pub mod files;
 pub mod gpu;
 pub mod layout;
+pub mod tree;
 
 /// Settings of property tests: `cases` of them, or as many as the environment variable `PROPTEST_CASES` says.
 ///

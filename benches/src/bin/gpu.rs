@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use clap::Parser;
 use cudarc::driver::{CudaContext, DeviceRepr};
+use kmeans_benches::data::normal;
 use kmeans_core::reference;
-use kmeans_core::rng::{Purpose, Random};
 use kmeans_host::{DevicePoints, Element, EmptyCluster, Init, KMeans, Stop, bf16, f16};
 use ndarray::ArrayView2;
 use rayon::prelude::*;
@@ -132,15 +132,4 @@ fn run<T: Element + DeviceRepr>((tag, n, k, d): Shape, options: &Options) -> Res
     let row = Row { peer, tag, n, k, d, dtype: T::NAME, iteration_ms, one_round_ms, wrong, checked, engine };
     println!("{}", serde_json::to_string(&row)?);
     Ok(())
-}
-
-/// Numbers that are normal but for their tails: sums of twelve uniforms.
-fn normal<T: Element>(len: usize) -> Vec<T> {
-    let random = Random::new(1, 0);
-    let draw = |i: usize| {
-        let bits = [0, 1, 2].map(|step| random.bits(Purpose::Point, step, i as u64));
-        let sum: u64 = bits.iter().flat_map(|b| (0..4).map(move |q| b >> (16 * q) & 0xffff)).sum();
-        T::from_f64(sum as f64 / 65_536.0 - 6.0)
-    };
-    (0..len).into_par_iter().map(draw).collect()
 }

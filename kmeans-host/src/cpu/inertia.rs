@@ -11,22 +11,21 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::cluster_sums::ClusterSums;
+use super::move_rows::sums_of;
 use super::sums::{Divisor, Sign, integer_below_2_51};
 use crate::points::Points;
 
 /// Σ w·|x|² over all points; with `weighted` false, Σ |x|².
 pub(crate) fn square_sum<T: Scalar>(arch: Arch, points: &Points<'_, T>, weighted: bool) -> ExactSum {
     let weights = points.weights().filter(|_| weighted);
-    let range = points.range();
-    let narrow = weights.is_none() && (-900..900).contains(&range.low) && range.span() <= 51;
+    let narrow = narrow_low(points).filter(|_| weights.is_none());
     points
         .blocks()
         .fold(ExactSum::new, |mut sum, block| {
             let mut scratch = Vec::new();
             let rows = points.rows(block.clone(), &mut scratch);
-            if narrow && rows.len() < 1 << 24 {
-                // Squares are below 2^102 and their sum below 2^126.
-                sum.add_integer(arch.dispatch(Squares { values: rows, low: range.low }), 2 * range.low);
+            if let Some(low) = narrow.filter(|_| rows.len() < NARROW_VALUES) {
+                sum.add_integer(arch.dispatch(Squares { values: rows, low }), 2 * low);
             } else {
                 for (i, row) in block.zip(rows.chunks_exact(points.d())) {
                     let w = weights.map_or(1.0, |w| w[i]);
@@ -78,13 +77,7 @@ pub(crate) fn inertia<T: Scalar>(squares: &ExactSum, sums: &ClusterSums, centroi
         .with_min_len(1 + (1 << 12) / d)
         .filter(|&(k, _)| sums.counts[k] > 0)
         .fold(ExactSum::new, |mut total, (k, centroid)| {
-            for (j, c) in centroid.iter().enumerate() {
-                let (significand, exponent) = decode(c.to_f64());
-                if significand != 0 {
-                    sums.coordinates.add_scaled_to(&mut total, k, j, (-significand, exponent + 1));
-                    add_weighted_square(&mut total, sums.divisor(k), significand, exponent);
-                }
-            }
+            add_centroid(&mut total, sums, k, centroid);
             total
         })
         .reduce(ExactSum::new, |mut a, b| {
@@ -94,6 +87,70 @@ pub(crate) fn inertia<T: Scalar>(squares: &ExactSum, sums: &ClusterSums, centroi
     total.merge(squares);
     total.to_f64()
 }
+
+/// Adds Wₖ·|cₖ|² − 2·cₖ·Sₖ.
+fn add_centroid<T: Scalar>(total: &mut ExactSum, sums: &ClusterSums, k: usize, centroid: &[T]) {
+    for (j, c) in centroid.iter().enumerate() {
+        let (significand, exponent) = decode(c.to_f64());
+        if significand != 0 {
+            sums.coordinates.add_scaled_to(total, k, j, (-significand, exponent + 1));
+            add_weighted_square(total, sums.divisor(k), significand, exponent);
+        }
+    }
+}
+
+/// The inertia of each cluster of unweighted points: Σ |x − cₖ|² over the points that have label k. `centroids` is `[k, d]`.
+pub(crate) fn inertias<T: Scalar>(arch: Arch, points: &Points<'_, T>, labels: &[u32], centroids: &[T]) -> Vec<f64> {
+    let d = points.d();
+    let k = centroids.len() / d;
+    let sums = sums_of(arch, points, k, labels);
+    let mut totals = square_sums(arch, points, labels, k);
+    totals
+        .par_iter_mut()
+        .zip(centroids.par_chunks_exact(d))
+        .enumerate()
+        .with_min_len(1 + (1 << 12) / d)
+        .map(|(k, (total, centroid))| {
+            add_centroid(total, &sums, k, centroid);
+            total.to_f64()
+        })
+        .collect()
+}
+
+/// Σ |x|² over the points of each label, without weights.
+fn square_sums<T: Scalar>(arch: Arch, points: &Points<'_, T>, labels: &[u32], k: usize) -> Vec<ExactSum> {
+    let low = narrow_low(points);
+    let zeros = || vec![ExactSum::new(); k];
+    points
+        .blocks()
+        .fold(zeros, |mut sums, block| {
+            let mut scratch = Vec::new();
+            let rows = points.rows(block.clone(), &mut scratch);
+            for (row, &label) in rows.chunks_exact(points.d()).zip(&labels[block]) {
+                let sum = &mut sums[label as usize];
+                match low {
+                    Some(low) if row.len() < NARROW_VALUES => {
+                        sum.add_integer(arch.dispatch(Squares { values: row, low }), 2 * low);
+                    }
+                    _ => row.iter().for_each(|x| sum.add_product(x.to_f64(), x.to_f64())),
+                }
+            }
+            sums
+        })
+        .reduce(zeros, |mut a, b| {
+            a.iter_mut().zip(&b).for_each(|(a, b)| a.merge(b));
+            a
+        })
+}
+
+/// The lowest exponent of values whose squares [`Squares`] can add up.
+fn narrow_low<T: Scalar>(points: &Points<'_, T>) -> Option<i32> {
+    let range = points.range();
+    ((-900..900).contains(&range.low) && range.span() <= 51).then_some(range.low)
+}
+
+/// Fewer squares than this have a sum below 2^126: each is below 2^102.
+const NARROW_VALUES: usize = 1 << 24;
 
 /// Adds W·c² for c = `significand · 2^exponent`.
 fn add_weighted_square(total: &mut ExactSum, weight: Divisor<'_>, significand: i64, exponent: i32) {

@@ -6,6 +6,7 @@ mod cluster_sums;
 mod empty;
 mod filter;
 mod frame;
+mod groups;
 mod inertia;
 mod line;
 mod lloyd;
@@ -29,10 +30,11 @@ use rayon::prelude::*;
 
 use self::assign::{Assigner, Scratch};
 use self::frame::Frame;
+use self::groups::CpuGroups;
 use self::move_rows::sums_of;
 use self::several::Several;
 use crate::Error;
-use crate::engine::{Engine, Job, OnIteration, OnSeeding, Outcome, Task};
+use crate::engine::{Engine, Groups, Job, OnIteration, OnSeeding, Outcome, Task};
 use crate::points::Points;
 
 /// Runs on the threads of the current rayon pool.
@@ -66,7 +68,11 @@ impl<T: Scalar> Engine<T> for CpuEngine {
     }
 
     fn load<'a>(&self, points: &'a Points<'_, T>, _: Task) -> Result<Box<dyn Job<T> + 'a>, Error> {
-        Ok(Box::new(CpuJob { arch: self.arch, points, labels: Vec::new(), kept: None }))
+        Ok(Box::new(CpuJob::new(self.arch, points)))
+    }
+
+    fn load_groups<'a>(&self, points: &'a Points<'_, T>, _: usize) -> Result<Box<dyn Groups<T> + 'a>, Error> {
+        Ok(Box::new(CpuGroups::new(self.arch, points)))
     }
 }
 
@@ -76,6 +82,12 @@ struct CpuJob<'a, 'p, T> {
     points: &'a Points<'p, T>,
     labels: Vec<u32>,
     kept: Option<Vec<u32>>,
+}
+
+impl<'a, 'p, T: Scalar> CpuJob<'a, 'p, T> {
+    fn new(arch: Arch, points: &'a Points<'p, T>) -> Self {
+        Self { arch, points, labels: Vec::new(), kept: None }
+    }
 }
 
 impl<T: Scalar> Job<T> for CpuJob<'_, '_, T> {

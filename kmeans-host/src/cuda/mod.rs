@@ -28,7 +28,7 @@ use self::driver::{Gpu, Stored};
 use self::job::CudaJob;
 use crate::Error;
 use crate::device::DeviceInfo;
-use crate::engine::{Engine, Job, Task};
+use crate::engine::{Engine, Groups, Job, Task};
 use crate::points::Points;
 
 pub(crate) use self::driver::count;
@@ -68,6 +68,11 @@ impl<T: Number> Engine<T> for CudaEngine {
 
     fn load<'a>(&self, points: &'a Points<'_, T>, task: Task) -> Result<Box<dyn Job<T> + 'a>, Error> {
         Ok(Box::new(CudaJob::load(self.gpu.stream()?, points, task)?))
+    }
+
+    fn load_groups<'a>(&self, _: &'a Points<'_, T>, _: usize) -> Result<Box<dyn Groups<T> + 'a>, Error> {
+        let reason = "trees are not fitted on GPUs yet".into();
+        Err(Error::NoDevice { index: self.gpu.index, reason })
     }
 }
 

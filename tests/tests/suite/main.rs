@@ -24,5 +24,8 @@ mod select_k;
 mod starts;
 mod stops;
 mod threads;
+mod tree;
+mod tree_assign;
+mod tree_control;
 mod video;
 mod views;
