@@ -5,6 +5,7 @@ mod images;
 mod input;
 mod numbers;
 mod select_k;
+mod tree;
 
 use std::path::PathBuf;
 
@@ -12,11 +13,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use kmeans_files::Layout;
 use kmeans_host::Device;
 
-pub use clusters::{Clusters, Method, Start};
+pub use clusters::{Clusters, Empty, Method, Start};
 pub use images::{Patches, Segment};
 pub use input::{HeaderArg, Input};
 use numbers::{count, not_negative, share};
 pub use select_k::SelectK;
+pub use tree::Tree;
 
 /// Exact k-means on files: fast, and the same bits on every machine
 ///
@@ -47,6 +49,8 @@ pub enum Command {
     Patches(Box<Patches>),
     /// Score a range of K and choose one
     SelectK(Box<SelectK>),
+    /// Cluster the points of a file into clusters within clusters
+    Tree(Box<Tree>),
     /// Time the engines on this machine and compare them
     Bench(Bench),
     /// Write a page in which a fit can be watched, step by step
@@ -128,7 +132,7 @@ pub struct Results {
 
 #[derive(Args, Debug)]
 pub struct Predict {
-    /// A model that `kmeans fit --model` saved
+    /// A model that `kmeans fit --model` saved, or a file of centroids, one per row, in any input format
     #[arg(value_hint = ValueHint::FilePath)]
     pub model: PathBuf,
 
@@ -145,7 +149,7 @@ pub struct Predict {
 
 #[derive(Args, Debug)]
 pub struct Score {
-    /// A model that `kmeans fit --model` saved
+    /// A model that `kmeans fit --model` saved, or a file of centroids, one per row, in any input format
     #[arg(value_hint = ValueHint::FilePath)]
     pub model: PathBuf,
 
@@ -342,6 +346,7 @@ mod tests {
             "segment a.png b.png -k 3 --features lab-xy --spatial-weight 2 -o {}.out.png --labels {}.npy --palette {}.json",
             "patches a.png --size 7 --stride 2 --remove-mean --reconstruct r.png --montage m.png --min-patches 5",
             "select-k x --from 2 --to 9 --by elbow --silhouette simplified --chart c.png --csv",
+            "tree x -k 4 --depth 3 --max-leaf-size 9 --labels l.npy --nodes n.csv --assign y --beam 2 --assigned a.csv",
             "bench --only C --chart c.svg --json",
             "bench --choose --device cuda:1 --csv -q",
             "trace x -o y --rows 5",

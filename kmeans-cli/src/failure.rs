@@ -89,7 +89,7 @@ impl Failure {
     pub fn points(file: &str, error: kmeans_host::Error) -> Self {
         match error {
             kmeans_host::Error::Cancelled { .. } => Self::Interrupted,
-            error => Self::Points { file: file.into(), error },
+            error => Self::Points { file: file.into(), error: counted_from_one(error) },
         }
     }
 
@@ -141,6 +141,9 @@ impl Failure {
             Self::Image { .. } => {
                 "PNG and JPEG files can be read; convert others, and fetch files that are cut short again"
             }
+            Self::Points { error: kmeans_host::Error::TreeInit { .. }, .. } => {
+                "--init first, even, random-points, random-labels or k-means++"
+            }
             Self::Points { error: kmeans_host::Error::EmptyKRange { .. }, .. } => {
                 "a silhouette and its like compare at least two clusters, of fewer than there are points; an elbow needs three K"
             }
@@ -149,6 +152,20 @@ impl Failure {
             _ => return None,
         };
         Some(help.to_string())
+    }
+}
+
+/// The same error for people who look at a file, whose rows and columns they count from 1.
+fn counted_from_one(error: kmeans_host::Error) -> kmeans_host::Error {
+    use kmeans_host::Error::{BadWeight, InitNotFinite, NonFinite, ValuesTooLarge};
+    match error {
+        NonFinite { row, column, value } => NonFinite { row: row + 1, column: column + 1, value },
+        ValuesTooLarge { row, column, value, limit } => {
+            ValuesTooLarge { row: row + 1, column: column + 1, value, limit }
+        }
+        InitNotFinite { row, column, value } => InitNotFinite { row: row + 1, column: column + 1, value },
+        BadWeight { index, value } => BadWeight { index: index + 1, value },
+        error => error,
     }
 }
 

@@ -20,7 +20,7 @@ use clap::Parser;
 
 use args::{Cli, Command};
 use commands::{
-    classic, completions, devices, fit, generate, manual, patches, predict, score, segment, select_k, trace,
+    classic, completions, devices, fit, generate, manual, patches, predict, score, segment, select_k, trace, tree,
 };
 use failure::{Done, Failure};
 
@@ -51,6 +51,7 @@ fn run(arguments: Vec<OsString>) -> Result<Done, Failure> {
         Command::Segment(args) => segment::run(&args),
         Command::Patches(args) => patches::run(&args),
         Command::SelectK(args) => select_k::run(&args),
+        Command::Tree(args) => tree::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Generate(args) => generate::run(&args),

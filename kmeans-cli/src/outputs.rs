@@ -9,7 +9,7 @@ use kmeans_files::{Layout, Staged, write_centroids, write_labels};
 use kmeans_host::FittedKMeans;
 
 use crate::failure::Failure;
-use crate::model::Model;
+use crate::model::Saved;
 use crate::points::Real;
 
 /// Output files that can be written.
@@ -64,7 +64,7 @@ impl Outputs {
             files.extend([centroids, labels]);
         }
         if let Some(mut file) = self.model {
-            let text = Model::of(fitted, columns).to_json();
+            let text = Saved::of(fitted, columns).to_json();
             file.write_all(text.as_bytes()).map_err(|e| file.failed(e))?;
             files.push(file);
         }

@@ -82,6 +82,10 @@ impl Watch {
                 }
                 self.say(message);
             }
+            Progress::Level { level, nodes, done, points } => {
+                let percent = 100 * done / points.max(1);
+                self.say(format!("{what}level {level}: {nodes} nodes of {points} points · {percent} %"));
+            }
             _ => {}
         }
         times.finished |= interrupt::asked();

@@ -153,6 +153,18 @@ mod ctrl_c {
     }
 
     #[test]
+    fn ends_a_tree_with_the_levels_that_are_done() {
+        let folder = TempDir::new().unwrap();
+        generate(folder.path(), "-n2000000");
+        let settings = ["-k16", "--max-leaf-size=1", "--max-iter=300", "--json", "--labels=leaves.npy"];
+        let output = interrupted_after_a_while(folder.path(), &[&["tree", "points.npy"], &settings[..]].concat());
+        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        let summary = String::from_utf8(output.stdout).unwrap();
+        assert!(summary.contains("\"interrupted\": true"), "{summary}");
+        assert_eq!(fs::metadata(folder.path().join("leaves.npy")).unwrap().len(), 128 + 4 * 2_000_000);
+    }
+
+    #[test]
     fn before_there_is_a_result_leaves_nothing() {
         let folder = TempDir::new().unwrap();
         let output = interrupted(folder.path(), &["-k30000", "-o", "out"]);

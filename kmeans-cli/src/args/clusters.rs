@@ -93,13 +93,45 @@ pub struct StopRule {
 impl StopRule {
     /// What the library calls it.
     pub fn stop(self) -> Stop {
+        self.given().unwrap_or(Stop::RelativeTolerance(1e-4))
+    }
+
+    /// The same, if the command line says any.
+    fn given(self) -> Option<Stop> {
         match self {
-            Self { tol: Some(share), .. } => Stop::RelativeTolerance(share),
-            Self { movement: Some(movement), .. } => Stop::Movement(movement),
-            Self { changed: Some(share), .. } => Stop::LabelsChanged(share),
-            Self { until_repeat: true, .. } => Stop::LabelsRepeat,
-            Self { .. } => Stop::RelativeTolerance(1e-4),
+            Self { tol: Some(share), .. } => Some(Stop::RelativeTolerance(share)),
+            Self { movement: Some(movement), .. } => Some(Stop::Movement(movement)),
+            Self { changed: Some(share), .. } => Some(Stop::LabelsChanged(share)),
+            Self { until_repeat: true, .. } => Some(Stop::LabelsRepeat),
+            Self { .. } => None,
         }
+    }
+}
+
+/// When the iterations of a node end. Repeating labels always end them, and nothing else unless it is asked for.
+#[derive(Args, Clone, Copy, Debug)]
+#[group(multiple = false)]
+#[command(next_help_heading = "Tree")]
+pub struct TreeStop {
+    /// Stop when the squared movement of the centroids is at most this share of the mean variance
+    #[arg(long, value_name = "SHARE", value_parser = not_negative)]
+    pub tol: Option<f64>,
+
+    /// Stop when the squared movement of the centroids is less than this
+    #[arg(long, value_name = "MOVEMENT", value_parser = not_negative)]
+    pub movement: Option<f64>,
+
+    /// Stop when a smaller share of the node's points than this changes cluster
+    #[arg(long, value_name = "SHARE", value_parser = not_negative)]
+    pub changed: Option<f64>,
+}
+
+impl TreeStop {
+    /// What the library calls it.
+    pub fn stop(self) -> Stop {
+        let Self { tol, movement, changed } = self;
+        let rule = StopRule { tol, movement, changed, until_repeat: false };
+        rule.given().unwrap_or(Stop::LabelsRepeat)
     }
 }
 

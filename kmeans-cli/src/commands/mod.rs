@@ -13,6 +13,7 @@ pub mod score;
 pub mod segment;
 pub mod select_k;
 pub mod trace;
+pub mod tree;
 
 use crate::failure::Failure;
 
