@@ -162,7 +162,7 @@ fn the_default_settings_are_those_documented() {
         .empty_cluster(kmeans_host::EmptyCluster::Farthest)
         .n_init(1)
         .seed(0)
-        .device(kmeans_host::Device::Auto);
+        .device(Device::Auto);
     assert_eq!(KMeans::new(8).fit(&points).unwrap(), explicit.fit(&points).unwrap());
 }
 
@@ -181,7 +181,7 @@ fn notices_speak_of_the_cap_and_of_empty_clusters() {
 #[test]
 fn accessors_agree_with_each_other() {
     let points = points::<f16>(Kind::Blobs, 300, 4, 9);
-    let fitted = KMeans::new(5).device(kmeans_host::Device::Cpu).fit(&points).unwrap();
+    let fitted = KMeans::new(5).device(Device::Cpu).fit(&points).unwrap();
     assert_eq!(fitted.centroids().dim(), (5, 4));
     assert_eq!(fitted.labels().len(), 300);
     assert_eq!(fitted.counts().sum(), 300);
