@@ -1,8 +1,11 @@
 //! The command line.
 
 mod clusters;
+mod images;
 mod input;
 mod numbers;
+mod select_k;
+mod tree;
 
 use std::path::PathBuf;
 
@@ -10,9 +13,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use kmeans_files::Layout;
 use kmeans_host::Device;
 
-pub use clusters::{Clusters, Start};
-pub use input::Input;
+pub use clusters::{Clusters, Empty, Method, Start};
+pub use images::{Patches, Segment};
+pub use input::{HeaderArg, Input};
 use numbers::{count, not_negative, share};
+pub use select_k::SelectK;
+pub use tree::Tree;
 
 /// Exact k-means on files: fast, and the same bits on every machine
 ///
@@ -37,6 +43,14 @@ pub enum Command {
     Predict(Predict),
     /// Tell how well a saved model fits the points of a file
     Score(Score),
+    /// Cluster the pixels of images
+    Segment(Box<Segment>),
+    /// Cluster the patches of an image, overlapping squares of its pixels
+    Patches(Box<Patches>),
+    /// Score a range of K and choose one
+    SelectK(Box<SelectK>),
+    /// Cluster the points of a file into clusters within clusters
+    Tree(Box<Tree>),
     /// Time the engines on this machine and compare them
     Bench(Bench),
     /// Write a page in which a fit can be watched, step by step
@@ -118,7 +132,7 @@ pub struct Results {
 
 #[derive(Args, Debug)]
 pub struct Predict {
-    /// A model that `kmeans fit --model` saved
+    /// A model that `kmeans fit --model` saved, or a file of centroids, one per row, in any input format
     #[arg(value_hint = ValueHint::FilePath)]
     pub model: PathBuf,
 
@@ -135,7 +149,7 @@ pub struct Predict {
 
 #[derive(Args, Debug)]
 pub struct Score {
-    /// A model that `kmeans fit --model` saved
+    /// A model that `kmeans fit --model` saved, or a file of centroids, one per row, in any input format
     #[arg(value_hint = ValueHint::FilePath)]
     pub model: PathBuf,
 
@@ -181,6 +195,7 @@ pub struct Classic {
 }
 
 #[derive(Args, Debug)]
+#[command(mut_arg("device", |arg| arg.help("What is timed: cpu, cuda, cuda:N, or auto for everything there is")))]
 pub struct Bench {
     /// Only the cases whose name contains this text
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -190,21 +205,19 @@ pub struct Bench {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub runs: u16,
 
-    /// Threads of the processor [default: all]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub threads: Option<u16>,
+    /// Time fits of many sizes on the processor and a GPU instead, and tell which of the two auto takes for each
+    #[arg(long, conflicts_with = "chart")]
+    pub choose: bool,
 
-    /// Write a chart of the one-dimensional cases to this file
-    #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
-    pub svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub running: Running,
 
-    /// Print the table as JSON
-    #[arg(long, conflicts_with = "csv")]
-    pub json: bool,
+    /// Write a chart to this file: .svg or .png
+    #[arg(long, alias = "svg", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub chart: Option<PathBuf>,
 
-    /// Print the table as CSV
-    #[arg(long)]
-    pub csv: bool,
+    #[command(flatten)]
+    pub printing: Printing,
 }
 
 #[derive(Args, Debug)]
@@ -330,7 +343,12 @@ mod tests {
             "fit x -k 3 --format csv --as npy --csv",
             "predict m x --format npy -o y",
             "score m x --json",
-            "bench --only C --svg c.svg --json",
+            "segment a.png b.png -k 3 --features lab-xy --spatial-weight 2 -o {}.out.png --labels {}.npy --palette {}.json",
+            "patches a.png --size 7 --stride 2 --remove-mean --reconstruct r.png --montage m.png --min-patches 5",
+            "select-k x --from 2 --to 9 --by elbow --silhouette simplified --chart c.png --csv",
+            "tree x -k 4 --depth 3 --max-leaf-size 9 --labels l.npy --nodes n.csv --assign y --beam 2 --assigned a.csv",
+            "bench --only C --chart c.svg --json",
+            "bench --choose --device cuda:1 --csv -q",
             "trace x -o y --rows 5",
             "generate x -n 5 -d 2",
             "devices --json",

@@ -39,6 +39,14 @@ pub enum Failure {
         /// The library's answer.
         error: kmeans_host::Error,
     },
+    /// An image file is none, or not a sound one.
+    #[error("{file}: the image cannot be read: {reason}")]
+    Image {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A file that is not of points cannot be opened.
     #[error("{file}: cannot open the file: {error}")]
     Open {
@@ -81,7 +89,15 @@ impl Failure {
     pub fn points(file: &str, error: kmeans_host::Error) -> Self {
         match error {
             kmeans_host::Error::Cancelled { .. } => Self::Interrupted,
-            error => Self::Points { file: file.into(), error },
+            error => Self::Points { file: file.into(), error: counted_from_one(error) },
+        }
+    }
+
+    /// What the library said about an image file.
+    pub fn image(file: &str, error: kmeans_host::Error) -> Self {
+        match error {
+            kmeans_host::Error::ImageFile { reason, .. } => Self::Image { file: file.into(), reason },
+            error => Self::points(file, error),
         }
     }
 
@@ -122,10 +138,34 @@ impl Failure {
                 Fault::Ragged { .. } => "every row must have as many values as the first",
                 _ => return None,
             },
+            Self::Image { .. } => {
+                "PNG and JPEG files can be read; convert others, and fetch files that are cut short again"
+            }
+            Self::Points { error: kmeans_host::Error::TreeInit { .. }, .. } => {
+                "--init first, even, random-points, random-labels or k-means++"
+            }
+            Self::Points { error: kmeans_host::Error::EmptyKRange { .. }, .. } => {
+                "a silhouette and its like compare at least two clusters, of fewer than there are points; an elbow needs three K"
+            }
+            Self::Points { error: kmeans_host::Error::Transparent, .. } => "--alpha carry clusters the colours beneath",
             Self::Points { error: kmeans_host::Error::NoDevice { .. }, .. } => "`kmeans devices` lists what there is",
             _ => return None,
         };
         Some(help.to_string())
+    }
+}
+
+/// The same error for people who look at a file, whose rows and columns they count from 1.
+fn counted_from_one(error: kmeans_host::Error) -> kmeans_host::Error {
+    use kmeans_host::Error::{BadWeight, InitNotFinite, NonFinite, ValuesTooLarge};
+    match error {
+        NonFinite { row, column, value } => NonFinite { row: row + 1, column: column + 1, value },
+        ValuesTooLarge { row, column, value, limit } => {
+            ValuesTooLarge { row: row + 1, column: column + 1, value, limit }
+        }
+        InitNotFinite { row, column, value } => InitNotFinite { row: row + 1, column: column + 1, value },
+        BadWeight { index, value } => BadWeight { index: index + 1, value },
+        error => error,
     }
 }
 

@@ -4,11 +4,13 @@ mod args;
 mod bench;
 mod commands;
 mod failure;
+mod images;
 mod interrupt;
 mod model;
 mod outputs;
 mod points;
 mod summary;
+mod svg;
 mod watch;
 
 use std::ffi::OsString;
@@ -17,7 +19,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command};
-use commands::{classic, completions, devices, fit, generate, manual, predict, score, trace};
+use commands::{
+    classic, completions, devices, fit, generate, manual, patches, predict, score, segment, select_k, trace, tree,
+};
 use failure::{Done, Failure};
 
 fn main() -> ExitCode {
@@ -44,6 +48,10 @@ fn run(arguments: Vec<OsString>) -> Result<Done, Failure> {
         Command::Fit(args) => fit::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Score(args) => score::run(&args),
+        Command::Segment(args) => segment::run(&args),
+        Command::Patches(args) => patches::run(&args),
+        Command::SelectK(args) => select_k::run(&args),
+        Command::Tree(args) => tree::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Generate(args) => generate::run(&args),

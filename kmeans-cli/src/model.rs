@@ -1,10 +1,11 @@
 //! Saved models: the centroids and where they come from, as JSON that any language reads.
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
-use kmeans_files::ElementType;
-use kmeans_host::{FittedKMeans, Init, KMeans};
+use kmeans_files::{ElementType, Format, IndexColumn, Options, Points};
+use kmeans_host::FittedKMeans;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -15,9 +16,25 @@ use crate::points::Real;
 const KIND: &str = "kmeans model";
 const VERSION: u32 = 1;
 
+/// A model that was saved, or centroids in a table of any input format.
+pub enum Model {
+    Saved(Saved),
+    Given(Given),
+}
+
+/// Centroids in a table, one per row.
+pub struct Given {
+    path: PathBuf,
+    options: Options,
+    /// Decimal numbers have no type of their own.
+    element: Option<ElementType>,
+    columns: Option<Vec<String>>,
+    d: usize,
+}
+
 /// A model as a file has it. The labels of the points it was fitted on are not part of it.
 #[derive(Debug, Deserialize, Serialize)]
-pub struct Model {
+pub struct Saved {
     /// Says what the file is.
     format: String,
     version: u32,
@@ -25,7 +42,7 @@ pub struct Model {
     #[serde(rename = "type")]
     element: String,
     /// The names of the columns, if they had any.
-    pub columns: Option<Vec<String>>,
+    columns: Option<Vec<String>>,
     /// `[k, d]`: every value of the four types is exactly an f64.
     centroids: Vec<Vec<f64>>,
     counts: Vec<u64>,
@@ -35,6 +52,95 @@ pub struct Model {
 }
 
 impl Model {
+    /// Reads a file; its values are checked when they become a model of the library.
+    pub fn load(path: &Path) -> Result<Self, Failure> {
+        let file = path.display().to_string();
+        let mut start = [0; 64];
+        let read = File::open(path).and_then(|mut file| file.read(&mut start));
+        let read = read.map_err(|error| Failure::Open { file, error })?;
+        match start[..read].trim_ascii_start().first() {
+            Some(b'{') => Ok(Self::Saved(Saved::load(path)?)),
+            _ => Ok(Self::Given(Given::load(path)?)),
+        }
+    }
+
+    /// The type of its points, if it says one.
+    pub fn element(&self) -> Option<ElementType> {
+        match self {
+            Self::Saved(saved) => Some(saved.element.parse().expect("it was checked when it was loaded")),
+            Self::Given(given) => given.element,
+        }
+    }
+
+    /// The names of its columns, if they have any.
+    pub fn columns(&self) -> Option<&[String]> {
+        match self {
+            Self::Saved(saved) => saved.columns.as_deref(),
+            Self::Given(given) => given.columns.as_deref(),
+        }
+    }
+
+    /// The number of its columns.
+    pub fn d(&self) -> usize {
+        match self {
+            Self::Saved(saved) => saved.centroids[0].len(),
+            Self::Given(given) => given.d,
+        }
+    }
+
+    /// The library's model.
+    pub fn fitted<T: Real>(&self, path: &Path, running: &Running) -> Result<FittedKMeans<T>, Failure> {
+        let centroids: Array2<T> = match self {
+            Self::Saved(saved) => {
+                let shape = (saved.centroids.len(), self.d());
+                let exact = Array2::from_shape_vec(shape, saved.centroids.concat());
+                exact.expect("the rows are equally long").mapv(T::from_f64)
+            }
+            Self::Given(given) => given.read(T::NAME)?,
+        };
+        let file = path.display().to_string();
+        FittedKMeans::from_centroids(&centroids, running.device)
+            .map_err(|e| Failure::Model { file, what: e.to_string() })
+    }
+}
+
+impl Given {
+    /// As `fit` writes centroids: led by an index in `.cluster_centres`, and in CSV under the heading `cluster`. Any other
+    /// table has nothing but coordinates.
+    fn load(path: &Path) -> Result<Self, Failure> {
+        let mut options = Options::default();
+        if path.extension().is_some_and(|end| end == "cluster_centres") {
+            options.index = IndexColumn::Yes;
+        }
+        let mut table = kmeans_files::read(path, &options)?;
+        let indexed = table.columns.as_ref().is_some_and(|names| names.len() > 1 && names[0] == "cluster");
+        if indexed {
+            let rest = format!("2-{}", table.points.dim().1).parse();
+            options.columns = Some(rest.expect("a range of columns"));
+            table = kmeans_files::read(path, &options)?;
+        }
+        let is_decimal = matches!(table.format, Format::Text | Format::Csv);
+        let element = (!is_decimal).then(|| table.points.element());
+        Ok(Self { path: path.into(), options, element, d: table.points.dim().1, columns: table.columns })
+    }
+
+    /// The centroids in a type, each value rounded once.
+    fn read<T: Real>(&self, element: &str) -> Result<Array2<T>, Failure> {
+        let mut options = self.options.clone();
+        if self.element.is_none() {
+            options.element = Some(element.parse().expect("the name of a type"));
+        }
+        let points = kmeans_files::read(&self.path, &options)?.points;
+        Ok(match &points {
+            Points::F16(m) => m.view().mapv(|v| T::from_f64(v.to_f64())),
+            Points::Bf16(m) => m.view().mapv(|v| T::from_f64(v.to_f64())),
+            Points::F32(m) => m.view().mapv(|v| T::from_f64(v.into())),
+            Points::F64(m) => m.view().mapv(T::from_f64),
+        })
+    }
+}
+
+impl Saved {
     /// The model that a fit found.
     pub fn of<T: Real>(fitted: &FittedKMeans<T>, columns: Option<&[String]>) -> Self {
         Self {
@@ -68,8 +174,7 @@ impl Model {
         text
     }
 
-    /// Reads a file; its values are checked when they become a model of the library.
-    pub fn load(path: &Path) -> Result<Self, Failure> {
+    fn load(path: &Path) -> Result<Self, Failure> {
         let file = path.display().to_string();
         let failed = |what: String| Failure::Model { file: file.clone(), what };
         let text = fs::read(path).map_err(|error| Failure::Open { file: file.clone(), error })?;
@@ -89,30 +194,5 @@ impl Model {
             return Err(failed(format!("there are names for other than its {d} columns")));
         }
         Ok(model)
-    }
-
-    /// The type of its points.
-    pub fn element(&self) -> ElementType {
-        self.element.parse().expect("it was checked when it was loaded")
-    }
-
-    /// The number of its columns.
-    pub fn d(&self) -> usize {
-        self.centroids[0].len()
-    }
-
-    /// The library's model.
-    pub fn fitted<T: Real>(&self, path: &Path, running: &Running) -> Result<FittedKMeans<T>, Failure> {
-        let (k, d) = (self.centroids.len(), self.d());
-        let values: Vec<f64> = self.centroids.concat();
-        let exact = Array2::from_shape_vec((k, d), values).expect("the rows are equally long");
-        let centroids = exact.mapv(T::from_f64);
-        // No iteration: the model whose centroids are these. The points it wants are the centroids themselves.
-        KMeans::new(k)
-            .init(Init::Centroids(exact))
-            .max_iter(0)
-            .device(running.device)
-            .fit(&centroids)
-            .map_err(|e| Failure::Model { file: path.display().to_string(), what: e.to_string() })
     }
 }

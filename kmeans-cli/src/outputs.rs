@@ -9,7 +9,7 @@ use kmeans_files::{Layout, Staged, write_centroids, write_labels};
 use kmeans_host::FittedKMeans;
 
 use crate::failure::Failure;
-use crate::model::Model;
+use crate::model::Saved;
 use crate::points::Real;
 
 /// Output files that can be written.
@@ -46,6 +46,17 @@ impl Outputs {
 
     /// Writes all files; their names.
     pub fn write<T: Real>(self, fitted: &FittedKMeans<T>, columns: Option<&[String]>) -> Result<Vec<String>, Failure> {
+        let (files, names) = self.stage(fitted, columns)?;
+        Staged::finish_all(files)?;
+        Ok(names)
+    }
+
+    /// Writes all files, which [`Staged::finish_all`] puts in their places, and their names.
+    pub fn stage<T: Real>(
+        self,
+        fitted: &FittedKMeans<T>,
+        columns: Option<&[String]>,
+    ) -> Result<(Vec<Staged>, Vec<String>), Failure> {
         let mut files = Vec::new();
         if let Some((layout, mut centroids, mut labels)) = self.results {
             write_centroids(&mut centroids, layout, fitted.centroids(), columns).map_err(|e| centroids.failed(e))?;
@@ -53,13 +64,12 @@ impl Outputs {
             files.extend([centroids, labels]);
         }
         if let Some(mut file) = self.model {
-            let text = Model::of(fitted, columns).to_json();
+            let text = Saved::of(fitted, columns).to_json();
             file.write_all(text.as_bytes()).map_err(|e| file.failed(e))?;
             files.push(file);
         }
         let names = files.iter().map(|f| f.name().to_string()).collect();
-        Staged::finish_all(files)?;
-        Ok(names)
+        Ok((files, names))
     }
 }
 

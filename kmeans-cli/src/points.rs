@@ -3,7 +3,7 @@
 use kmeans_files::{ElementType, Options, Table};
 use kmeans_host::Element;
 
-use crate::args::Input;
+use crate::args::{HeaderArg, Input};
 use crate::failure::Failure;
 use crate::watch::Watch;
 
@@ -16,6 +16,13 @@ impl Input {
     /// How messages call it.
     pub fn name(&self) -> String {
         if self.is_stdin() { "standard input".into() } else { self.input.display().to_string() }
+    }
+
+    /// Whether options say how to read it.
+    pub fn is_described(&self) -> bool {
+        let Self { format, columns, index_column, header, delimiter, element, .. } = self;
+        let described = format.is_some() || columns.is_some() || delimiter.is_some() || element.is_some();
+        described || *index_column || *header != HeaderArg::Auto
     }
 
     /// Whether it is the standard input.

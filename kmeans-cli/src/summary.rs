@@ -113,31 +113,43 @@ impl Summary {
 
     fn for_people(&self) -> String {
         let Self { file, n, d, element, k, iterations, inertia, .. } = self;
-        let end = match (self.converged, self.interrupted) {
-            (true, _) => "converged",
-            (false, true) => "interrupted",
-            (false, false) => "not converged",
-        };
-        let s = |count: usize| if count == 1 { "" } else { "s" };
+        let end = ending(self.converged, self.interrupted);
         let mut text = format!(
-            "{file}: {n} point{} of {d} column{}, {element}\n\
-             {k} cluster{} from {}: {end} after {iterations} iteration{}, inertia {inertia}\n",
-            s(*n),
-            s(*d),
-            s(*k),
+            "{file}: {} of {}, {element}\n{} from {}: {end} after {}, inertia {inertia}\n",
+            plural(*n, "point"),
+            plural(*d, "column"),
+            plural(*k, "cluster"),
             self.from,
-            s(*iterations),
+            plural(*iterations, "iteration"),
         );
         if let Some(details) = &self.details {
-            let shown: Vec<String> = details.counts.iter().take(20).map(u64::to_string).collect();
-            let more = if details.counts.len() > 20 { " …" } else { "" };
-            text.extend([format!("points per cluster: {}{more}\n", shown.join(" "))]);
+            text.extend([format!("points per cluster: {}\n", first_of(&details.counts))]);
             if !details.files.is_empty() {
                 text.extend([format!("wrote {}\n", details.files.join(", "))]);
             }
         }
         text
     }
+}
+
+/// How a fit ended, for people.
+pub fn ending(converged: bool, interrupted: bool) -> &'static str {
+    match (converged, interrupted) {
+        (true, _) => "converged",
+        (false, true) => "interrupted",
+        (false, false) => "not converged",
+    }
+}
+
+/// "1 point", "2 points".
+pub fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The first counts, for people.
+pub fn first_of(counts: &[u64]) -> String {
+    let shown: Vec<String> = counts.iter().take(20).map(u64::to_string).collect();
+    shown.join(" ") + if counts.len() > 20 { " …" } else { "" }
 }
 
 /// The values of an object, in order, as one CSV row.

@@ -52,17 +52,24 @@ impl Watch {
 
     /// Notes and shows a report of the fit, and answers it.
     pub fn report(&self, progress: &Progress) -> Control {
+        self.report_as("", progress)
+    }
+
+    /// The same, shown after `what` is fitted, if there are several fits.
+    pub fn report_as(&self, what: &str, progress: &Progress) -> Control {
         let now = Instant::now();
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         match *progress {
             Progress::Seeding { restart, done, total } => {
                 times.first = None;
-                self.say(format!("{}first centroids: {done}/{total}", self.start(restart)));
+                self.say(format!("{what}{}first centroids: {done}/{total}", self.start(restart)));
             }
             Progress::Iteration { restart, iteration, max_iter, record } => {
+                // Another fit began without drawing centroids.
+                times.first = times.first.filter(|&(first, _)| iteration > first);
                 let (first, at) = *times.first.get_or_insert((iteration, now));
                 let mut message = format!(
-                    "{}iteration {iteration}/{max_iter} · inertia {:.4e} · {} changed",
+                    "{what}{}iteration {iteration}/{max_iter} · inertia {:.4e} · {} changed",
                     self.start(restart),
                     record.inertia,
                     record.labels_changed,
@@ -74,6 +81,10 @@ impl Watch {
                     message.extend([format!(" · {rate:.1}/s · at most {} left", HumanDuration(left))]);
                 }
                 self.say(message);
+            }
+            Progress::Level { level, nodes, done, points } => {
+                let percent = 100 * done / points.max(1);
+                self.say(format!("{what}level {level}: {nodes} nodes of {points} points · {percent} %"));
             }
             _ => {}
         }

@@ -72,13 +72,23 @@ mod ctrl_c {
 
     use super::*;
 
+    const PHOTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/coffee.png");
+
+    fn generate(folder: &Path, points: &str) {
+        let generated = kmeans(folder).args(["generate", points, "-d4", "--blobs=0", "points.npy"]).status().unwrap();
+        assert!(generated.success());
+    }
+
     /// Starts a fit that takes long, asks it to end after a while, and waits for that.
     fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
-        let generated =
-            kmeans(folder).args(["generate", "-n2000000", "-d4", "--blobs=0", "points.npy"]).status().unwrap();
-        assert!(generated.success());
+        generate(folder, "-n2000000");
+        interrupted_after_a_while(folder, &[&["fit", "points.npy"], arguments].concat())
+    }
+
+    /// Starts work that takes long, asks it to end after a while, and waits for that.
+    fn interrupted_after_a_while(folder: &Path, arguments: &[&str]) -> Output {
         let mut command = kmeans(folder);
-        command.args(["fit", "points.npy", "-q", "--device=cpu", "--threads=1"]).args(arguments);
+        command.args(arguments).args(["-q", "--device=cpu", "--threads=1"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         sleep(Duration::from_secs(2));
         assert_eq!(child.try_wait().unwrap(), None, "it ended by itself: make the job larger");
@@ -106,6 +116,55 @@ mod ctrl_c {
     }
 
     #[test]
+    fn ends_an_image_with_its_best_colours_so_far_and_leaves_out_the_next() {
+        let folder = TempDir::new().unwrap();
+        let settings = ["-k3000", "--every-pixel", "--until-repeat", "--max-iter=1000000", "--init=first", "--json"];
+        fs::copy(PHOTO, folder.path().join("second.png")).unwrap();
+        let arguments = [&["segment", PHOTO, "second.png", "-o", "{}-out.png"], &settings[..]].concat();
+        let output = interrupted_after_a_while(folder.path(), &arguments);
+        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        let summary = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(summary.matches("\"interrupted\": true").count(), 1, "{summary}");
+        assert_eq!(names(folder.path()), ["coffee-out.png", "second.png"].map(OsString::from).into());
+    }
+
+    #[test]
+    fn ends_patches_with_the_best_result_so_far() {
+        let folder = TempDir::new().unwrap();
+        let settings = ["-k2000", "--until-repeat", "--max-iter=1000000", "--init=even", "--json"];
+        let arguments = [&["patches", PHOTO, "--reconstruct", "out.png"], &settings[..]].concat();
+        let output = interrupted_after_a_while(folder.path(), &arguments);
+        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        assert!(String::from_utf8(output.stdout).unwrap().contains("\"interrupted\": true"));
+        assert_eq!(names(folder.path()), BTreeSet::from(["out.png".into()]));
+    }
+
+    #[test]
+    fn chooses_k_from_those_that_are_done() {
+        let folder = TempDir::new().unwrap();
+        generate(folder.path(), "-n50000");
+        let settings = ["--to=2000", "--init=first", "--silhouette=simplified", "--csv", "--chart=out.svg"];
+        let output = interrupted_after_a_while(folder.path(), &[&["select-k", "points.npy"], &settings[..]].concat());
+        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        let table = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(table.matches("true").count(), 1, "{table}");
+        assert!((2..2000).contains(&table.lines().count()), "{table}");
+        assert!(folder.path().join("out.svg").exists());
+    }
+
+    #[test]
+    fn ends_a_tree_with_the_levels_that_are_done() {
+        let folder = TempDir::new().unwrap();
+        generate(folder.path(), "-n2000000");
+        let settings = ["-k16", "--max-leaf-size=1", "--max-iter=300", "--json", "--labels=leaves.npy"];
+        let output = interrupted_after_a_while(folder.path(), &[&["tree", "points.npy"], &settings[..]].concat());
+        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        let summary = String::from_utf8(output.stdout).unwrap();
+        assert!(summary.contains("\"interrupted\": true"), "{summary}");
+        assert_eq!(fs::metadata(folder.path().join("leaves.npy")).unwrap().len(), 128 + 4 * 2_000_000);
+    }
+
+    #[test]
     fn before_there_is_a_result_leaves_nothing() {
         let folder = TempDir::new().unwrap();
         let output = interrupted(folder.path(), &["-k30000", "-o", "out"]);
@@ -127,7 +186,20 @@ fn every_shell_and_every_subcommand_is_served() {
         assert!(printed(&["completions", shell]).contains("index-column"), "{shell}");
     }
     assert!(printed(&["manual"]).contains("kmeans\\-trace"));
-    for name in ["fit", "predict", "score", "bench", "trace", "generate", "devices", "completions", "manual"] {
+    for name in [
+        "fit",
+        "predict",
+        "score",
+        "segment",
+        "patches",
+        "select-k",
+        "bench",
+        "trace",
+        "generate",
+        "devices",
+        "completions",
+        "manual",
+    ] {
         let page = printed(&["manual", name]);
         assert!(page.contains(&format!(".TH kmeans-{name} 1")), "{page}");
     }

@@ -45,4 +45,4 @@ pub use format::Format;
 pub use points::{ElementType, InFile, Matrix, Points};
 pub use read::{Header, IndexColumn, Options, Table, parse, read};
 pub use staged::{Staged, remove_unfinished};
-pub use write::{Layout, Value, write_centroids, write_labels, write_points};
+pub use write::{Layout, Value, write_centroids, write_columns, write_label_image, write_labels, write_points};

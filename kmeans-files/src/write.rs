@@ -30,7 +30,7 @@ impl Layout {
     }
 }
 
-/// An element type that files can hold.
+/// A number that files can hold.
 pub trait Value: bytemuck::AnyBitPattern + Display {
     /// NumPy's name of the type.
     const DESCR: &'static str;
@@ -55,6 +55,20 @@ impl Value for f64 {
 
 impl Value for f16 {
     const DESCR: &'static str = "<f2";
+    fn bytes(self, out: &mut Vec<u8>) {
+        out.extend(self.to_le_bytes());
+    }
+}
+
+impl Value for u32 {
+    const DESCR: &'static str = "<u4";
+    fn bytes(self, out: &mut Vec<u8>) {
+        out.extend(self.to_le_bytes());
+    }
+}
+
+impl Value for u64 {
+    const DESCR: &'static str = "<u8";
     fn bytes(self, out: &mut Vec<u8>) {
         out.extend(self.to_le_bytes());
     }
@@ -159,6 +173,50 @@ pub fn write_labels(out: &mut impl Write, layout: Layout, labels: ArrayView1<'_,
     Ok(())
 }
 
+/// Writes whole numbers, `[n, w]`, such as leaves of points: led by an index in text and CSV, where the header is `index` and `names`;
+/// of one column, `.npy` has `[n]`.
+///
+/// # Errors
+/// If the writer fails.
+pub fn write_columns<T: Value>(
+    out: &mut impl Write,
+    layout: Layout,
+    index: &str,
+    names: &[String],
+    values: ArrayView2<'_, T>,
+) -> io::Result<()> {
+    let separator = match layout {
+        Layout::Npy => {
+            let shape = [values.nrows(), values.ncols()];
+            npy_header(out, T::DESCR, if shape[1] == 1 { &shape[..1] } else { &shape })?;
+            let mut bytes = Vec::new();
+            values.iter().for_each(|v| v.bytes(&mut bytes));
+            return out.write_all(&bytes);
+        }
+        Layout::Text => ' ',
+        Layout::Csv => {
+            let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+            writeln!(out, "{index},{}", names.join(","))?;
+            ','
+        }
+    };
+    for (row, values) in values.outer_iter().enumerate() {
+        write!(out, "{row}")?;
+        values.iter().try_for_each(|value| write!(out, "{separator}{value}"))?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Writes the label of each pixel of an image, `[h, w]`, as `.npy`.
+///
+/// # Errors
+/// If the writer fails.
+pub fn write_label_image(out: &mut impl Write, labels: ArrayView2<'_, u32>) -> io::Result<()> {
+    npy_header(out, "<u4", &[labels.nrows(), labels.ncols()])?;
+    labels.iter().try_for_each(|label| out.write_all(&label.to_le_bytes()))
+}
+
 /// A name as a CSV field.
 fn quoted(name: &str) -> String {
     if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.into() }
@@ -207,6 +265,22 @@ mod tests {
         text.clear();
         write_labels(&mut text, Layout::Csv, array![3, 0].view()).unwrap();
         assert_eq!(text, b"point,cluster\n0,3\n1,0\n");
+    }
+
+    #[test]
+    fn columns_of_whole_numbers_have_an_index_and_one_alone_is_a_vector() {
+        let mut text = Vec::new();
+        let names = ["near".to_string(), "next".to_string()];
+        write_columns(&mut text, Layout::Csv, "point", &names, array![[3_u32, 0], [1, 7]].view()).unwrap();
+        assert_eq!(text, b"point,near,next\n0,3,0\n1,1,7\n");
+        for (values, shape) in [(array![[3_u64], [9]], "(2,)"), (array![[3, 9]], "(1, 2,)")] {
+            let mut bytes = Vec::new();
+            write_columns(&mut bytes, Layout::Npy, "", &[], values.view()).unwrap();
+            assert!(
+                String::from_utf8_lossy(&bytes).contains(&format!("'<u8', 'fortran_order': False, 'shape': {shape}"))
+            );
+            assert_eq!(bytes[bytes.len() - 8..], 9_u64.to_le_bytes());
+        }
     }
 
     #[test]

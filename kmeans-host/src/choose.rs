@@ -6,16 +6,16 @@ use crate::{Device, Element, Error};
 /// How much there is to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
-    /// Multiplications of the definition: n·k·d per round.
-    multiplications: f64,
+    /// Multiplications of the definition: n·k·d per round, for the rounds that are to be expected.
+    pub multiplications: f64,
 }
 
 /// Below this many multiplications 16 threads of a processor were as fast as an H200 that was open already (docs/kernels.md,
-/// C). What opening a GPU costs, once per process, is not counted.
-const WORTH_A_GPU: f64 = 2e8;
+/// C). What opening a GPU costs, once per process, is not counted. `kmeans bench --choose` measures where it should lie.
+pub const WORTH_A_GPU: f64 = 2e8;
 
 impl Work {
-    /// Up to `rounds` rounds on points of shape `(n, d)`.
+    /// K clusters and up to `rounds` rounds on points of shape `(n, d)`.
     pub fn new((n, d): (usize, usize), k: usize, rounds: usize) -> Self {
         Self { multiplications: n as f64 * d as f64 * k as f64 * rounds.min(TYPICAL_ROUNDS) as f64 }
     }
@@ -23,6 +23,11 @@ impl Work {
     /// All distances between points of shape `(n, d)` and `m` others.
     pub fn of_distances((n, d): (usize, usize), m: usize) -> Self {
         Self { multiplications: n as f64 * d as f64 * m as f64 }
+    }
+
+    /// Whether [`Device::Auto`] takes a GPU for it, if there is one.
+    pub fn is_worth_a_gpu(self) -> bool {
+        self.multiplications >= WORTH_A_GPU
     }
 }
 
@@ -37,7 +42,7 @@ pub fn engine_for<T: Element>(device: Device, work: Work) -> Result<Box<dyn Engi
     match resolve(device)? {
         Device::Cpu => Ok(T::cpu()),
         Device::Cuda(index) => T::cuda(index),
-        Device::Auto if work.multiplications < WORTH_A_GPU => Ok(T::cpu()),
+        Device::Auto if !work.is_worth_a_gpu() => Ok(T::cpu()),
         // What is wrong with the GPU does not matter to someone who left the choice open.
         Device::Auto => T::cuda(0).or_else(|_| Ok(T::cpu())),
     }

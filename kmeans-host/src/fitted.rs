@@ -45,6 +45,47 @@ impl<T: Element> FittedKMeans<T> {
         }
     }
 
+    /// The model with these `centroids`, `[k, d]`, such as read from a file: it labels and scores points on `device`. It was
+    /// fitted on no points, so that it has no labels, counts of zero and no notices.
+    ///
+    /// ```
+    /// use kmeans_host::{Device, FittedKMeans};
+    /// use ndarray::array;
+    ///
+    /// let model = FittedKMeans::from_centroids(&array![[0.0_f32, 0.0], [10.0, 10.0]], Device::Auto)?;
+    /// assert_eq!(model.predict(&array![[9.0_f32, 8.0], [1.0, 2.0]])?.to_vec(), [1, 0]);
+    /// # Ok::<(), kmeans_host::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ZeroClusters`], [`Error::TooManyClusters`], [`Error::NoColumns`]; [`Error::InitNotFinite`] for a value that is not
+    /// finite, or too large to square.
+    pub fn from_centroids<S: Data<Elem = T>>(centroids: &ArrayBase<S, Ix2>, device: Device) -> Result<Self, Error> {
+        let (k, d) = centroids.dim();
+        if k == 0 {
+            return Err(Error::ZeroClusters);
+        }
+        if k > u32::MAX as usize {
+            return Err(Error::TooManyClusters { k });
+        }
+        if d == 0 {
+            return Err(Error::NoColumns);
+        }
+        if let Some(((row, column), value)) = unusable(centroids.view()) {
+            return Err(Error::InitNotFinite { row, column, value: value.to_f64() });
+        }
+        Ok(Self {
+            centroids: centroids.as_standard_layout().into_owned(),
+            labels: Array1::default(0),
+            counts: Array1::zeros(k),
+            inertia: 0.0,
+            converged: true,
+            history: Vec::new(),
+            device,
+            engine: "none: the centroids were given".into(),
+        })
+    }
+
     /// The centroids, `[k, d]`, in the points' type.
     pub fn centroids(&self) -> ArrayView2<'_, T> {
         self.centroids.view()
@@ -88,6 +129,9 @@ impl<T: Element> FittedKMeans<T> {
     /// What is right but may surprise: not converged, clusters without points.
     pub fn notices(&self) -> Vec<Notice> {
         let mut notices = Vec::new();
+        if self.labels.is_empty() {
+            return notices;
+        }
         if !self.converged {
             notices.push(Notice::NotConverged { iterations: self.iterations() });
         }
@@ -177,4 +221,11 @@ impl<T: Element> FittedKMeans<T> {
         }
         Points::to_label(points, weights)
     }
+}
+
+/// The first centroid value that is not finite, or so large that D to a point at the origin would not be.
+pub(crate) fn unusable<T: Element>(centroids: ArrayView2<'_, T>) -> Option<((usize, usize), T)> {
+    let d = centroids.ncols() as f64;
+    let is_unusable = |value: T| !(4.0 * d * value.to_f64() * value.to_f64()).is_finite();
+    centroids.indexed_iter().map(|(at, &value)| (at, value)).find(|&(_, value)| is_unusable(value))
 }

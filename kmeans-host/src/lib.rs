@@ -71,7 +71,9 @@ pub use tree::{FittedTree, KMeansTree};
 /// of the device or a wrong result; it touches device memory alone.
 #[cfg(feature = "kernels")]
 pub mod kernels {
-    pub use crate::cuda::driver::{Arg, Array, Gpu, Span, Stored, Stream, TIER_VARIABLE, read, write};
+    pub use crate::choose::{WORTH_A_GPU, Work};
+    pub use crate::cuda::driver::{Arg, Array, Gpu, Span, Stored, Stream, TIER_VARIABLE, read, tiers, write};
+    pub use crate::cuda::profile::{Profile, Step, Tally};
 }
 
 /// The README's examples are tests too, where the features they show are there.

@@ -4,6 +4,7 @@ use kmeans_core::settings::Iteration;
 use ndarray::{Array1, Array2};
 use serde::Deserialize;
 
+use crate::fitted::unusable;
 use crate::{Device, Element, FittedKMeans};
 
 /// The fields of a [`FittedKMeans`] as a file gives them.
@@ -27,9 +28,7 @@ impl<T: Element> TryFrom<Unchecked<T>> for FittedKMeans<T> {
         if k == 0 || d == 0 {
             return Err(format!("a saved model needs centroids, but these are [{k}, {d}]"));
         }
-        // Not finite, or so large that D to a point at the origin would not be.
-        let unusable = |v: &T| !(4.0 * d as f64 * v.to_f64() * v.to_f64()).is_finite();
-        if let Some(((row, column), value)) = saved.centroids.indexed_iter().find(|(_, v)| unusable(v)) {
+        if let Some(((row, column), value)) = unusable(saved.centroids.view()) {
             return Err(format!(
                 "the saved centroid at row {row}, column {column} is {value}, which is not finite, or too large to square"
             ));

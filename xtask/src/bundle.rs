@@ -15,6 +15,7 @@ const RUN: &str = include_str!("bundle/run.sh");
 /// The packages whose programs and tests go along. One call of cargo builds them, so that what they share is built once.
 const WHAT: &[&str] = &[
     "-pkmeans-host",
+    "-pkmeans-cli",
     "-pkmeans-tests",
     "-pkmeans-benches",
     "-pkmeans-examples",
@@ -27,6 +28,9 @@ const WHAT: &[&str] = &[
 
 /// Packages whose unit tests are for a GPU too.
 const UNIT_TESTS: [&str; 1] = ["kmeans_host"];
+
+/// The package whose tests are not: they run where they were built.
+const NO_TESTS: &str = "kmeans-cli/Cargo.toml";
 
 /// Folders of data, and where they go.
 const DATA: [(&str, &str); 3] =
@@ -86,9 +90,10 @@ fn programs(command: &mut Command, root: &Path) -> Result<Vec<(String, PathBuf)>
             continue;
         };
         let kind = message["target"]["kind"][0].as_str();
+        let has_tests = message["manifest_path"].as_str().is_none_or(|path| !Path::new(path).ends_with(NO_TESTS));
         match (message["profile"]["test"].as_bool(), kind) {
             (Some(false), _) => programs.push((name.into(), program.into())),
-            (_, Some("test")) => programs.push((format!("test-{name}"), program.into())),
+            (_, Some("test")) if has_tests => programs.push((format!("test-{name}"), program.into())),
             _ if UNIT_TESTS.contains(&name) => programs.push((format!("test-{name}"), program.into())),
             // Unit tests of programs and of what needs no GPU.
             _ => {}

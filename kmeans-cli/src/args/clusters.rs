@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use kmeans_host::{EmptyCluster, Init, Stop};
+use kmeans_host::{Device, EmptyCluster, Init, KMeans, Stop};
 
 use super::numbers::not_negative;
 
@@ -15,10 +15,6 @@ pub struct Clusters {
     #[arg(short, long, value_name = "K")]
     pub k: usize,
 
-    /// How the first centroids are chosen
-    #[arg(long, value_enum, default_value_t = Start::PlusPlus, value_name = "START")]
-    pub init: Start,
-
     /// A file with the first centroids, one per row, in any input format
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["init", "n_init"])]
     pub centroids: Option<PathBuf>,
@@ -26,6 +22,18 @@ pub struct Clusters {
     /// A file with a weight per point, in one column, in any input format
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub weights: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub method: Method,
+}
+
+/// How to fit.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Clusters")]
+pub struct Method {
+    /// How the first centroids are chosen
+    #[arg(long, value_enum, default_value_t = Start::PlusPlus, value_name = "START")]
+    pub init: Start,
 
     /// Number of starts, of which the best is kept
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -45,6 +53,20 @@ pub struct Clusters {
     /// What happens to a cluster that loses its points
     #[arg(long, value_enum, default_value_t = Empty::Farthest, value_name = "POLICY")]
     pub empty: Empty,
+}
+
+impl Method {
+    /// What the library calls it, with this many clusters on this device.
+    pub fn kmeans(&self, k: usize, device: Device) -> KMeans {
+        KMeans::new(k)
+            .init(self.init.init())
+            .n_init(self.n_init)
+            .seed(self.seed)
+            .max_iter(self.max_iter)
+            .stop(self.stop.stop())
+            .empty_cluster(self.empty.into())
+            .device(device)
+    }
 }
 
 /// When the iterations end. Repeating labels always end them.
@@ -71,13 +93,45 @@ pub struct StopRule {
 impl StopRule {
     /// What the library calls it.
     pub fn stop(self) -> Stop {
+        self.given().unwrap_or(Stop::RelativeTolerance(1e-4))
+    }
+
+    /// The same, if the command line says any.
+    fn given(self) -> Option<Stop> {
         match self {
-            Self { tol: Some(share), .. } => Stop::RelativeTolerance(share),
-            Self { movement: Some(movement), .. } => Stop::Movement(movement),
-            Self { changed: Some(share), .. } => Stop::LabelsChanged(share),
-            Self { until_repeat: true, .. } => Stop::LabelsRepeat,
-            Self { .. } => Stop::RelativeTolerance(1e-4),
+            Self { tol: Some(share), .. } => Some(Stop::RelativeTolerance(share)),
+            Self { movement: Some(movement), .. } => Some(Stop::Movement(movement)),
+            Self { changed: Some(share), .. } => Some(Stop::LabelsChanged(share)),
+            Self { until_repeat: true, .. } => Some(Stop::LabelsRepeat),
+            Self { .. } => None,
         }
+    }
+}
+
+/// When the iterations of a node end. Repeating labels always end them, and nothing else unless it is asked for.
+#[derive(Args, Clone, Copy, Debug)]
+#[group(multiple = false)]
+#[command(next_help_heading = "Tree")]
+pub struct TreeStop {
+    /// Stop when the squared movement of the centroids is at most this share of the mean variance
+    #[arg(long, value_name = "SHARE", value_parser = not_negative)]
+    pub tol: Option<f64>,
+
+    /// Stop when the squared movement of the centroids is less than this
+    #[arg(long, value_name = "MOVEMENT", value_parser = not_negative)]
+    pub movement: Option<f64>,
+
+    /// Stop when a smaller share of the node's points than this changes cluster
+    #[arg(long, value_name = "SHARE", value_parser = not_negative)]
+    pub changed: Option<f64>,
+}
+
+impl TreeStop {
+    /// What the library calls it.
+    pub fn stop(self) -> Stop {
+        let Self { tol, movement, changed } = self;
+        let rule = StopRule { tol, movement, changed, until_repeat: false };
+        rule.given().unwrap_or(Stop::LabelsRepeat)
     }
 }
 

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use kmeans_files::{Columns, ElementType, Format, Header, IndexColumn};
 
 /// A file of points.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Input")]
 pub struct Input {
     /// The points: text, CSV, .npy, .fvecs, .bvecs, .ivecs or Parquet; - for standard input

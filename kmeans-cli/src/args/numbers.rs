@@ -8,6 +8,14 @@ pub fn not_negative(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A finite number above 0.
+pub fn positive(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
+        _ => Err("give a number above 0".into()),
+    }
+}
+
 /// A number from 0 to 1.
 pub fn share(text: &str) -> Result<f64, String> {
     not_negative(text).ok().filter(|&value| value <= 1.0).ok_or_else(|| "give a number from 0 to 1".into())

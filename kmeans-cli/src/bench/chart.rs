@@ -1,13 +1,22 @@
-//! The chart of `kmeans bench`: the time of the one-dimensional jobs by K, a line per engine.
+//! The chart of `kmeans bench`: the time of the one-dimensional jobs by K, a line per engine; below, where the time goes.
 
 use plotters::prelude::*;
 
+use super::bars::Bars;
 use super::measure::Row;
 use crate::failure::Failure;
 
 /// Dark enough to read on white, and apart without red and green.
-const COLOURS: [RGBColor; 5] =
-    [RGBColor(87, 96, 106), RGBColor(178, 58, 0), RGBColor(10, 88, 202), RGBColor(122, 61, 184), RGBColor(0, 121, 107)];
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(87, 96, 106),
+    RGBColor(178, 58, 0),
+    RGBColor(10, 88, 202),
+    RGBColor(122, 61, 184),
+    RGBColor(0, 121, 107),
+    RGBColor(190, 140, 0),
+];
+/// Width, and height of the upper half, in pixels.
+const LINES: (u32, u32) = (900, 480);
 
 /// The chart as SVG.
 pub fn svg(rows: &[Row]) -> Result<String, Failure> {
@@ -25,9 +34,12 @@ fn draw(text: &mut String, rows: &[Row]) -> Result<(), Box<dyn std::error::Error
     let range = if highest > 0.0 { lowest * 0.7..highest * 1.5 } else { 0.1..1.0 };
     let largest = on_line.iter().map(|row| row.k).max().unwrap_or(1);
 
-    let area = SVGBackend::with_string(text, (820, 480)).into_drawing_area();
+    let bars = Bars::of(rows);
+    let area = SVGBackend::with_string(text, (LINES.0, LINES.1 + bars.height())).into_drawing_area();
     area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
+    let (upper, lower) = area.split_vertically(LINES.1);
+    bars.draw(&lower)?;
+    let mut chart = ChartBuilder::on(&upper)
         .caption("k-means, 100,000 points on a line: time of a fit by K", ("sans-serif", 20))
         .margin(16)
         .x_label_area_size(40)
@@ -60,7 +72,29 @@ fn draw(text: &mut String, rows: &[Row]) -> Result<(), Box<dyn std::error::Error
     }
     chart.configure_series_labels().border_style(BLACK).background_style(WHITE).draw()?;
     area.present()?;
-    drop(chart);
-    drop(area);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::table::tests::rows;
+
+    #[test]
+    fn every_engine_and_kernel_is_named() {
+        let svg = svg(&rows()).unwrap();
+        for text in [
+            "cuda:0, portable",
+            "3-D, K = 4 · cuda:0, hopper",
+            "assign_narrow_f32",
+            "host to device",
+            "opening the GPU",
+        ] {
+            assert!(svg.contains(text), "{text}");
+        }
+        // For those who want to look at it.
+        if let Some(path) = std::env::var_os("KMEANS_TEST_CHART") {
+            crate::svg::ChartFile::create(path.as_ref()).unwrap().write(&svg).unwrap();
+        }
+    }
 }

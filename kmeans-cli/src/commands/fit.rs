@@ -8,7 +8,7 @@ use kmeans_host::{FittedKMeans, Init, KMeans};
 use ndarray::{Array1, ArrayView2};
 
 use super::on_threads;
-use crate::args::{Clusters, Fit, Printing, Running};
+use crate::args::{Fit, Printing, Running};
 use crate::failure::{Done, Failure, print};
 use crate::interrupt;
 use crate::outputs::Outputs;
@@ -33,30 +33,29 @@ pub fn run(args: &Fit) -> Result<Done, Failure> {
     let inputs = [Some(&args.input.input), c.centroids.as_ref(), c.weights.as_ref()];
     let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
     let begun = Instant::now();
-    let (init, table, weights) = on_threads(args.running.threads, || {
+    let (given, table, weights) = on_threads(args.running.threads, || {
         let watch = Watch::begin(args.running.quiet, 1);
         let table = args.input.read(&watch);
         watch.end();
         let table = table?;
-        let init = start(&args.clusters)?;
+        let given = args.clusters.centroids.as_deref().map(start).transpose()?;
         let weights = args.clusters.weights.as_deref().map(weights).transpose()?;
-        Ok::<_, Failure>((init, table, weights))
+        Ok::<_, Failure>((given, table, weights))
     })??;
-    let kmeans = KMeans::new(c.k)
-        .init(init)
-        .n_init(c.n_init)
-        .seed(c.seed)
-        .max_iter(c.max_iter)
-        .stop(c.stop.stop())
-        .empty_cluster(c.empty.into())
-        .device(args.running.device);
+    let mut kmeans = c.method.kmeans(c.k, args.running.device);
+    if let Some(centroids) = given {
+        kmeans = kmeans.init(centroids);
+    }
     let job = Job {
         file: args.input.name(),
-        init: c.centroids.as_ref().map_or_else(|| c.init.name(), |_| "centroids".into()),
-        from: c.centroids.as_ref().map_or_else(|| c.init.description().into(), |file| file.display().to_string()),
+        init: c.centroids.as_ref().map_or_else(|| c.method.init.name(), |_| "centroids".into()),
+        from: c
+            .centroids
+            .as_ref()
+            .map_or_else(|| c.method.init.description().into(), |file| file.display().to_string()),
         kmeans,
-        starts: c.n_init,
-        seed: c.seed,
+        starts: c.method.n_init,
+        seed: c.method.seed,
         outputs: Outputs::prepare(&prefix, layout, args.results.model.as_deref(), &inputs)?,
         weights,
         read: begun.elapsed(),
@@ -64,9 +63,8 @@ pub fn run(args: &Fit) -> Result<Done, Failure> {
     job.run(&table, &args.running, &args.printing)
 }
 
-/// How the first centroids are chosen.
-fn start(clusters: &Clusters) -> Result<Init, Failure> {
-    let Some(file) = &clusters.centroids else { return Ok(clusters.init.init()) };
+/// The first centroids in a file.
+fn start(file: &Path) -> Result<Init, Failure> {
     Ok(Init::Centroids(matrix(file)?.view().to_owned()))
 }
 

@@ -7,9 +7,13 @@ pub mod devices;
 pub mod fit;
 pub mod generate;
 pub mod manual;
+pub mod patches;
 pub mod predict;
 pub mod score;
+pub mod segment;
+pub mod select_k;
 pub mod trace;
+pub mod tree;
 
 use crate::failure::Failure;
 

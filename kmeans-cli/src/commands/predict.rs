@@ -50,20 +50,28 @@ fn labels<T: Real>(model: &Model, args: &Predict, points: ArrayView2<'_, T>) -> 
 
 /// The points that a model is asked about: in its type, and its columns where both have names.
 pub fn read_for(model: &Model, input: &Input, watch: &Watch) -> Result<Table, Failure> {
-    let own = if is_decimal(input) { Some(model.element()) } else { None };
-    let mut table = input.read_as(watch, input.element.or(own), model.columns.clone())?;
-    let (from, to) = (table.points.element(), model.element());
-    if from != to {
-        if !is_exact(from, to) {
-            notice(&format!("{}: its {from} values are rounded to {to}, the type of the model", input.name()));
-        }
-        table.points = table.points.into_element(to);
-    }
+    let own = if is_decimal(input) { model.element() } else { None };
+    let mut table = input.read_as(watch, input.element.or(own), model.columns().map(<[String]>::to_vec))?;
+    table.points = in_type(table.points, model.element(), &input.name());
     let found = table.points.dim().1;
     if found != model.d() {
         return Err(Failure::points(&input.name(), Error::DimensionMismatch { expected: model.d(), found }));
     }
     Ok(table)
+}
+
+/// Points in the type of a model, if it has one, with a word about it where that rounds them.
+pub fn in_type(points: Points, to: Option<ElementType>, name: &str) -> Points {
+    let from = points.element();
+    match to.filter(|&to| to != from) {
+        None => points,
+        Some(to) => {
+            if !is_exact(from, to) {
+                notice(&format!("{name}: its {from} values are rounded to {to}, the type of the model"));
+            }
+            points.into_element(to)
+        }
+    }
 }
 
 /// Whether every value of one type is one of the other.
@@ -74,7 +82,7 @@ fn is_exact(from: ElementType, to: ElementType) -> bool {
 
 /// Whether the values are decimal numbers, which have no type of their own. A file of unknown format is text or CSV, or
 /// tells its type, and is then converted.
-fn is_decimal(input: &Input) -> bool {
+pub fn is_decimal(input: &Input) -> bool {
     matches!(
         input.format.map(Into::into).or_else(|| Format::of_path(&input.input)),
         None | Some(Format::Csv | Format::Text)

@@ -43,17 +43,6 @@ impl<'a, 'p, T: Scalar> CpuGroups<'a, 'p, T> {
         Self { arch, points, order: (0..points.n()).collect() }
     }
 
-    /// Some rows, copied.
-    fn gather(&self, rows: &[usize]) -> Array2<T> {
-        let d = self.points.d();
-        let mut own = vec![T::from_f64(0.0); rows.len() * d];
-        let step = self.points.block_rows();
-        own.par_chunks_mut(step * d).zip(rows.par_chunks(step)).for_each(|(own, rows)| {
-            own.iter_mut().zip(self.points.select(rows)).for_each(|(own, x)| *own = x);
-        });
-        Array2::from_shape_vec((rows.len(), d), own).expect("a row of d values for each")
-    }
-
     /// Fits one group. `observe` is told the round, 0 while seeding.
     fn fit(&self, group: &Group, recipe: &Recipe, observe: OnRound<'_>) -> Result<Fitted<T>, Error> {
         let rows = &self.order[group.places.clone()];
@@ -61,7 +50,7 @@ impl<'a, 'p, T: Scalar> CpuGroups<'a, 'p, T> {
         if rows.len() == self.points.n() && rows.is_sorted() {
             return self.fit_points(self.points, rows, group.seed, recipe, observe);
         }
-        self.fit_points(&Points::new(self.gather(rows).view(), None)?, rows, group.seed, recipe, observe)
+        self.fit_points(&Points::new(self.points.select(rows).view(), None)?, rows, group.seed, recipe, observe)
     }
 
     /// Fits `points`, which are at `rows` of all points.

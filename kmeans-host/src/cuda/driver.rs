@@ -13,6 +13,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use cudarc::driver::{
     CudaContext, CudaEvent, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DriverError, PinnedHostSlice,
@@ -26,6 +27,9 @@ use rayon::prelude::*;
 
 use super::arguments::check_arguments;
 pub use super::arguments::{Arg, Span, Stored, entry};
+#[cfg(feature = "kernels")]
+use super::profile::Profile;
+use super::profile::{Notes, Step};
 use crate::Error;
 
 /// Bytes of the pinned memory that a copy goes through.
@@ -59,6 +63,7 @@ pub struct Gpu {
     context: Arc<CudaContext>,
     kernels: Mutex<HashMap<String, Arc<Compiled>>>,
     staging: Mutex<Vec<Staging>>,
+    notes: Notes,
 }
 
 /// GPUs that are open, by index.
@@ -130,6 +135,7 @@ impl Gpu {
             context,
             kernels: Mutex::new(HashMap::new()),
             staging: Mutex::new(Vec::new()),
+            notes: Notes::default(),
         })
     }
 
@@ -165,6 +171,22 @@ impl Gpu {
         Ok(Stream { gpu: self.clone(), inner })
     }
 
+    /// What `work` returns, and what this GPU did meanwhile, also for others. Events around every step slow it down: total
+    /// times are measured without.
+    #[cfg(feature = "kernels")]
+    pub fn profile<R>(self: &Arc<Self>, work: impl FnOnce() -> Result<R, Error>) -> Result<(R, Profile), Error> {
+        self.notes.begin();
+        let result = work();
+        let tallies = self.notes.end().map_err(|e| self.failed(e))?;
+        let stream = self.stream()?;
+        let mut empty = [0.0_f32; 21];
+        for time in &mut empty {
+            *time = stream.time(|| Ok(()))?;
+        }
+        empty.sort_by(f32::total_cmp);
+        Ok((result?, Profile { tallies, empty_milliseconds: empty[10].into() }))
+    }
+
     fn failed(&self, error: DriverError) -> Error {
         Error::DeviceFailed { index: self.index, reason: describe(error) }
     }
@@ -187,7 +209,9 @@ impl Gpu {
         if let Some(kernel) = kernels.get(entry) {
             return Ok(kernel.clone());
         }
+        let begun = Instant::now();
         let module = self.load(entry).map_err(|e| self.failed(e))?;
+        self.notes.add_since(Step::Load, begun);
         let function = module.load_function(entry).map_err(|e| self.failed(e))?;
         let compiled = Arc::new(Compiled {
             function,
@@ -236,16 +260,28 @@ fn describe(error: DriverError) -> String {
     format!("{} ({})", text(error.error_string()), text(error.error_name()))
 }
 
-/// The best tier for a compute capability; at most the one named `limit`.
-fn best_tier(capability: (i32, i32), limit: Option<&str>) -> Tier {
-    let order = [PORTABLE, AMPERE, HOPPER];
-    let limit = order.iter().position(|tier| Some(tier.name) == limit).unwrap_or(order.len() - 1);
-    // Hopper's own instructions exist on no other class of GPU, later ones included.
-    let can = |tier: &Tier| match tier.name {
+/// The tiers, in increasing order.
+const TIERS: [Tier; 3] = [PORTABLE, AMPERE, HOPPER];
+
+/// Whether GPUs of a compute capability can run a tier.
+fn can_run(capability: (i32, i32), tier: &Tier) -> bool {
+    match tier.name {
+        // Hopper's own instructions exist on no other class of GPU, later ones included.
         "hopper" => capability == tier.capability,
         _ => capability >= tier.capability,
-    };
-    *order[..=limit].iter().rev().find(|tier| can(tier)).unwrap_or(&PORTABLE)
+    }
+}
+
+/// The best tier for a compute capability; at most the one named `limit`.
+fn best_tier(capability: (i32, i32), limit: Option<&str>) -> Tier {
+    let limit = TIERS.iter().position(|tier| Some(tier.name) == limit).unwrap_or(TIERS.len() - 1);
+    *TIERS[..=limit].iter().rev().find(|tier| can_run(capability, tier)).unwrap_or(&PORTABLE)
+}
+
+/// The names of the tiers that GPUs of a compute capability can run, in increasing order: what [`TIER_VARIABLE`] may say.
+#[cfg(feature = "kernels")]
+pub fn tiers(capability: (i32, i32)) -> Vec<&'static str> {
+    TIERS.iter().filter(|tier| can_run(capability, tier)).map(|tier| tier.name).collect()
 }
 
 /// Pinned memory on the way between host and device, and when the copy that uses it has ended.
@@ -429,8 +465,10 @@ impl Stream {
     pub fn clear<E: Stored>(&self, array: &mut Array<E>) -> Result<(), Error> {
         self.check(self.inner.context().bind_to_thread())?;
         let bytes = array.len() * size_of::<E>();
-        // SAFETY: the array has that many bytes, and zeros are a value of every `Stored` type.
-        self.check(unsafe { result::memset_d8_async(array.address, 0, bytes, self.inner.cu_stream()) })
+        self.noted(Step::Clear, bytes, || {
+            // SAFETY: the array has that many bytes, and zeros are a value of every `Stored` type.
+            self.check(unsafe { result::memset_d8_async(array.address, 0, bytes, self.inner.cu_stream()) })
+        })
     }
 
     /// An array with the values of `host`.
@@ -462,8 +500,10 @@ impl Stream {
             let chunk = unsafe { std::slice::from_raw_parts_mut(memory, range.len()) };
             write(range.clone(), chunk);
             let address = array.address + (range.start * size_of::<E>()) as u64;
-            // SAFETY: the range lies within the array; the buffer is not touched before `copied` has passed.
-            self.check(unsafe { result::memcpy_htod_async(address, chunk, self.inner.cu_stream()) })?;
+            self.noted(Step::ToDevice, size_of_val(chunk), || {
+                // SAFETY: the range lies within the array; the buffer is not touched before `copied` has passed.
+                self.check(unsafe { result::memcpy_htod_async(address, chunk, self.inner.cu_stream()) })
+            })?;
             self.check(buffer.copied.record(&self.inner))?;
         }
         for buffer in &buffers {
@@ -497,8 +537,10 @@ impl Stream {
                 // SAFETY: the buffer has `STAGING_BYTES` aligned bytes that nobody else has, and the host reads them
                 // only after `copied`; the range lies within the array.
                 let chunk = unsafe { std::slice::from_raw_parts_mut(memory, len) };
-                // SAFETY: as above.
-                self.check(unsafe { result::memcpy_dtoh_async(chunk, address, self.inner.cu_stream()) })?;
+                self.noted(Step::ToHost, size_of_val(chunk), || {
+                    // SAFETY: as above.
+                    self.check(unsafe { result::memcpy_dtoh_async(chunk, address, self.inner.cu_stream()) })
+                })?;
                 self.check(buffer.copied.record(&self.inner))?;
             }
             if i > 0 {
@@ -533,9 +575,11 @@ impl Stream {
         let (from, to) = (span(from, range), span(to, at..at + len));
         self.check(self.inner.context().bind_to_thread())?;
         let bytes = len * size_of::<E>();
-        // SAFETY: both ranges have that many bytes, lie within arrays that belong to this stream, and `to` is borrowed
-        // mutably, so that they do not overlap.
-        self.check(unsafe { result::memcpy_dtod_async(to.address, from.address, bytes, self.inner.cu_stream()) })
+        self.noted(Step::Copy, bytes, || {
+            // SAFETY: both ranges have that many bytes, lie within arrays that belong to this stream, and `to` is borrowed
+            // mutably, so that they do not overlap.
+            self.check(unsafe { result::memcpy_dtod_async(to.address, from.address, bytes, self.inner.cu_stream()) })
+        })
     }
 
     /// Makes what comes on this stream wait for what is queued on another, such as the caller's.
@@ -603,25 +647,46 @@ impl Stream {
         arguments: &[Arg<'_>],
     ) -> Result<(), Error> {
         check_arguments(kernel, element, geometry, arguments);
-        let loaded = self.gpu.kernel(&entry(kernel, element))?;
+        let entry = entry(kernel, element);
+        let loaded = self.gpu.kernel(&entry)?;
         let function = self.ready(&loaded, geometry)?;
         let mut pointers: Vec<*mut c_void> = arguments.iter().map(Arg::pointer).collect();
         let [x, y] = geometry.grid;
-        // SAFETY: the arguments are those of the contract in number and type, and every array is as long as its shape
-        // says, where the shape's sizes are arguments themselves (`check_arguments`). Arrays live as long as their
-        // streams' work, since memory is freed in the stream's order. What arrays hold is in range: labels come from
-        // kernels that write labels below k, row numbers from draws below n.
         let launch = if kernel.together { result::launch_cooperative_kernel } else { result::launch_kernel };
-        self.check(unsafe {
-            launch(
-                function.cu_function(),
-                (x, y, 1),
-                (geometry.block, 1, 1),
-                geometry.shared,
-                self.inner.cu_stream(),
-                &mut pointers,
-            )
+        self.noted(Step::Kernel(entry), 0, || {
+            // SAFETY: the arguments are those of the contract in number and type, and every array is as long as its shape
+            // says, where the shape's sizes are arguments themselves (`check_arguments`). Arrays live as long as their
+            // streams' work, since memory is freed in the stream's order. What arrays hold is in range: labels come from
+            // kernels that write labels below k, row numbers from draws below n.
+            self.check(unsafe {
+                launch(
+                    function.cu_function(),
+                    (x, y, 1),
+                    (geometry.block, 1, 1),
+                    geometry.shared,
+                    self.inner.cu_stream(),
+                    &mut pointers,
+                )
+            })
         })
+    }
+
+    /// Queues `work`, and notes how long the device takes for it if somebody asked (`Gpu::profile`).
+    fn noted(&self, step: Step, bytes: usize, work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+        if !self.gpu.notes.are_taken() {
+            return work();
+        }
+        let start = self.mark()?;
+        work()?;
+        self.gpu.notes.add(step, bytes as u64, start, self.mark()?);
+        Ok(())
+    }
+
+    /// An event that tells when the device has come as far as this.
+    fn mark(&self) -> Result<CudaEvent, Error> {
+        let event = self.check(self.gpu.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT)))?;
+        self.check(event.record(&self.inner))?;
+        Ok(event)
     }
 }
 
@@ -630,15 +695,9 @@ impl Stream {
 impl Stream {
     /// Milliseconds that the device takes for what `work` queues.
     pub fn time(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<f32, Error> {
-        let mark = || {
-            let event = self.gpu.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT));
-            let event = self.check(event)?;
-            self.check(event.record(&self.inner))?;
-            Ok::<_, Error>(event)
-        };
-        let start = mark()?;
+        let start = self.mark()?;
         work()?;
-        let end = mark()?;
+        let end = self.mark()?;
         self.check(end.synchronize())?;
         self.check(start.elapsed_ms(&end))
     }
@@ -669,5 +728,15 @@ mod tests {
         assert_eq!(name((9, 0), Some("ampere")), "ampere");
         assert_eq!(name((9, 0), Some("portable")), "portable");
         assert_eq!(name((8, 0), Some("hopper")), "ampere");
+    }
+
+    #[cfg(feature = "kernels")]
+    #[test]
+    fn the_tiers_of_a_gpu_are_those_it_can_be_limited_to() {
+        for capability in [(7, 5), (8, 0), (9, 0), (10, 0)] {
+            let tiers = tiers(capability);
+            assert_eq!(tiers.last(), Some(&best_tier(capability, None).name));
+            assert!(tiers.iter().all(|tier| best_tier(capability, Some(tier)).name == *tier));
+        }
     }
 }

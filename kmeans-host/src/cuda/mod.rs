@@ -2,7 +2,7 @@
 //!
 //! [`driver`] launches and allocates, what [`arguments`] has checked; everything else is safe code over it. A [`job`] has the points; [`lloyd`] runs the
 //! rounds over [`assigner`] (and on Hopper [`stream`]), [`sums`], [`inertia`] and [`empty`]; [`seeding`] picks rows. [`groups`] does all of it for
-//! many groups of rows at once.
+//! many groups of rows at once. [`profile`] is for benchmarks.
 
 mod arguments;
 mod assigner;
@@ -14,6 +14,9 @@ mod job;
 mod lloyd;
 mod memory;
 mod on_device;
+// Steps are noted for benchmarks alone (feature `kernels`).
+#[cfg_attr(not(feature = "kernels"), allow(dead_code))]
+pub(crate) mod profile;
 mod seeding;
 mod silhouette;
 mod stream;

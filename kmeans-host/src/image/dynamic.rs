@@ -1,13 +1,13 @@
 //! Images of the crate `image`, and image files.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Seek};
+use std::fs;
+use std::io::{self, Cursor};
 use std::path::Path;
 
-use image::{DynamicImage, ImageBuffer, ImageDecoder, ImageReader, Limits, Pixel};
+use image::{DynamicImage, ImageBuffer, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, Pixel};
 use ndarray::{Array2, ArrayView3};
 
-use super::{Sample, Segmentation, Segmented, Swatch};
+use super::{Sample, Segmentation, Segmented, Swatch, jpeg};
 use crate::{Error, Notice};
 
 /// Reads a PNG or JPEG file (and whatever else the crate `image` was built to read), turned upright as its EXIF data
@@ -18,8 +18,8 @@ use crate::{Error, Notice};
 pub fn open(path: impl AsRef<Path>) -> Result<DynamicImage, Error> {
     let path = path.as_ref();
     let what = path.display().to_string();
-    match File::open(path) {
-        Ok(file) => read(BufReader::new(file), what),
+    match fs::read(path) {
+        Ok(bytes) => read(&bytes, what),
         Err(error) => Err(Error::ImageFile { what, reason: error.to_string() }),
     }
 }
@@ -29,21 +29,32 @@ pub fn open(path: impl AsRef<Path>) -> Result<DynamicImage, Error> {
 /// # Errors
 /// [`Error::ImageFile`].
 pub fn decode(bytes: &[u8]) -> Result<DynamicImage, Error> {
-    read(Cursor::new(bytes), format!("in {} bytes of memory", bytes.len()))
+    read(bytes, format!("in {} bytes of memory", bytes.len()))
 }
 
-fn read(file: impl BufRead + Seek, what: String) -> Result<DynamicImage, Error> {
+fn read(bytes: &[u8], what: String) -> Result<DynamicImage, Error> {
     let read = || {
-        let mut reader = ImageReader::new(file).with_guessed_format()?;
+        let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format()?;
+        if reader.format() == Some(ImageFormat::Jpeg) && !jpeg::is_whole(bytes) {
+            return Err(ImageError::IoError(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is cut short")));
+        }
         reader.limits(Limits::no_limits());
         let mut decoder = reader.into_decoder()?;
         // Cameras store the sensor's rows and say in EXIF how to turn them.
         let orientation = decoder.orientation()?;
+        // A header may claim any size: an error, where the allocation itself would end the program.
+        let bytes = decoder.total_bytes();
+        let room = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+        if !room {
+            let (width, height) = decoder.dimensions();
+            let reason = format!("it claims {width} × {height} pixels, which do not fit into memory");
+            return Err(ImageError::IoError(io::Error::new(io::ErrorKind::OutOfMemory, reason)));
+        }
         let mut image = DynamicImage::from_decoder(decoder)?;
         image.apply_orientation(orientation);
         Ok(image)
     };
-    read().map_err(|error: image::ImageError| Error::ImageFile { what, reason: error.to_string() })
+    read().map_err(|error: ImageError| Error::ImageFile { what, reason: error.to_string().trim_end().into() })
 }
 
 /// A segmented [`DynamicImage`].

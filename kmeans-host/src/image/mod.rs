@@ -26,6 +26,8 @@ mod colours;
 #[cfg(feature = "image")]
 mod dynamic;
 mod features;
+#[cfg(feature = "image")]
+mod jpeg;
 mod lab;
 mod patches;
 mod picture;

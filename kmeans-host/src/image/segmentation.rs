@@ -162,17 +162,45 @@ impl Segmentation {
         warm
     }
 
+    /// The features, `[m, d]`, of up to `most` evenly spaced pixels of `image`, `[h, w, c]`: points for [`SelectK`], as
+    /// [`choose_k`](Self::choose_k) takes them. Pixels that weigh nothing are left out.
+    ///
+    /// ```
+    /// use kmeans_host::image::{Features, Segmentation};
+    /// use ndarray::Array3;
+    ///
+    /// let image = Array3::from_shape_fn((20, 30, 3), |(y, x, c)| (x * 8 + y * 2 + c * 40) as u8); // [h, w, c]
+    /// let sample = Segmentation::new(1).features(Features::LabXy { weight: 0.5 }).sample(&image, 100)?;
+    /// assert_eq!(sample.dim(), (100, 5));
+    /// # Ok::<(), kmeans_host::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// For the image and the features, those of [`segment`](Self::segment).
+    pub fn sample<S: Sample, D: Data<Elem = S>>(
+        &self,
+        image: &ArrayBase<D, Ix3>,
+        most: usize,
+    ) -> Result<Array2<f32>, Error> {
+        self.features.check()?;
+        Ok(self.sample_of(&Picture::new(image.view(), self.alpha)?, most))
+    }
+
+    fn sample_of<S: Sample>(&self, picture: &Picture<'_, S>, most: usize) -> Array2<f32> {
+        let weights = picture.weights();
+        let seen: Vec<usize> = (0..picture.len()).filter(|&i| weights.as_ref().is_none_or(|w| w[i] > 0.0)).collect();
+        let sample: Vec<usize> =
+            seeding::evenly_spaced(seen.len(), seen.len().min(most)).into_iter().map(|i| seen[i]).collect();
+        self.features.rows_of(picture, &sample)
+    }
+
     fn choose_on<S: Sample>(
         &self,
         picture: &Picture<'_, S>,
         range: RangeInclusive<usize>,
         criterion: Criterion,
     ) -> Result<usize, Error> {
-        let seen = picture.weights();
-        let seen: Vec<usize> = (0..picture.len()).filter(|&i| seen.as_ref().is_none_or(|w| w[i] > 0.0)).collect();
-        let sample: Vec<usize> =
-            seeding::evenly_spaced(seen.len(), seen.len().min(CHOSEN_ON)).into_iter().map(|i| seen[i]).collect();
-        let sample = self.features.rows_of(picture, &sample);
+        let sample = self.sample_of(picture, CHOSEN_ON);
         // One colour can be told from no other.
         let colours = Distinct::default().with(sample.rows().into_iter().map(key), *range.end()).len();
         if colours <= *range.start() {

@@ -1,6 +1,9 @@
 //! Fits for a range of k, their scores, and the choice.
 
+use std::fmt;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ndarray::{ArrayBase, Data, Ix2};
 
@@ -8,7 +11,7 @@ use super::chart;
 use super::knee::knee;
 use super::scores::{calinski_harabasz_of, davies_bouldin_of};
 use super::silhouette::{Clusters, mean, sampled_silhouette, samples_of, simplified_silhouette};
-use crate::{Element, Error, FittedKMeans, KMeans};
+use crate::{Control, Element, Error, FittedKMeans, KMeans, Progress};
 
 /// The score that decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +52,20 @@ pub struct SelectK {
     kmeans: KMeans,
     criterion: Criterion,
     silhouette: SilhouetteForm,
+    observer: Option<Observer>,
+}
+
+/// Told which k is fitted, and how that goes.
+type OnProgress = dyn Fn(usize, &Progress) -> Control + Send + Sync;
+
+/// The callback, shared so that a builder can be cloned.
+#[derive(Clone)]
+struct Observer(Arc<OnProgress>);
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Observer")
+    }
 }
 
 /// The scores of one k. A score is missing where fewer than two clusters have points, or as many as there are points.
@@ -87,6 +104,7 @@ impl SelectK {
             range,
             criterion: Criterion::default(),
             silhouette: SilhouetteForm::default(),
+            observer: None,
         }
     }
 
@@ -108,10 +126,32 @@ impl SelectK {
         self
     }
 
+    /// A function that is told which k is fitted and how that goes, in place of the one that [`kmeans`](Self::kmeans) may have.
+    ///
+    /// [`Control::Finish`] leaves out the k that is being fitted and those after it: the choice is made from those before, if
+    /// there are any.
+    ///
+    /// ```
+    /// use kmeans_host::Control;
+    /// use kmeans_host::select_k::SelectK;
+    /// use ndarray::Array2;
+    ///
+    /// let points = Array2::from_shape_fn((120, 2), |(i, j)| ((i % 3) * 50 + (i * 7 + j * 3) % 5) as f32);
+    /// let selection = SelectK::new(2..=6)
+    ///     .on_progress(|k, _| if k < 4 { Control::Continue } else { Control::Finish })
+    ///     .fit(&points)?;
+    /// assert_eq!(selection.table().len(), 2);
+    /// # Ok::<(), kmeans_host::Error>(())
+    /// ```
+    pub fn on_progress(mut self, observer: impl Fn(usize, &Progress) -> Control + Send + Sync + 'static) -> Self {
+        self.observer = Some(Observer(Arc::new(observer)));
+        self
+    }
+
     /// Fits and scores `points`, `[n, d]`, for every k of the range.
     ///
     /// # Errors
-    /// Those of [`KMeans::fit`]; [`Error::EmptyKRange`] if the criterion can decide for no k of the range, as where all points are equal.
+    /// Those of [`KMeans::fit`]; [`Error::Cancelled`] if the progress callback ended the first fit; [`Error::EmptyKRange`] if the criterion can decide for no k of the range, as where all points are equal.
     pub fn fit<T: Element, S: Data<Elem = T>>(&self, points: &ArrayBase<S, Ix2>) -> Result<Selection<T>, Error> {
         let (from, to) = (*self.range.start(), *self.range.end());
         let mut table = Vec::new();
@@ -119,7 +159,24 @@ impl SelectK {
         for k in self.range.clone() {
             let mut kmeans = self.kmeans.clone();
             kmeans.k = k;
-            let fitted = kmeans.fit(points)?;
+            let finish = Arc::new(AtomicBool::new(false));
+            if let Some(Observer(observer)) = self.observer.clone() {
+                let finish = finish.clone();
+                kmeans = kmeans.on_progress(move |progress| {
+                    let answer = observer(k, progress);
+                    finish.fetch_or(answer == Control::Finish, Ordering::Relaxed);
+                    answer
+                });
+            }
+            let fitted = kmeans.fit(points);
+            // A fit that was cut short does not compare with the others.
+            if finish.load(Ordering::Relaxed) {
+                if table.is_empty() {
+                    return Err(Error::Cancelled { iterations: 0 });
+                }
+                break;
+            }
+            let fitted = fitted?;
             table.push(self.scores(points, &fitted)?);
             fits.push(fitted);
         }

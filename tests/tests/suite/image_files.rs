@@ -108,6 +108,8 @@ fn what_is_no_image_is_an_error_that_names_the_file() {
     assert!(matches!(open("no such file.png"), Err(Error::ImageFile { .. })));
     let cut = png(&RgbImage::new(50, 50).into());
     assert!(matches!(decode(&cut[..60]), Err(Error::ImageFile { .. })));
+    let cut = std::fs::read(path("edge/hopper.jpg")).unwrap();
+    assert!(matches!(decode(&cut[..cut.len() / 2]), Err(Error::ImageFile { .. })));
 }
 
 #[test]

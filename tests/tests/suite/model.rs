@@ -1,6 +1,6 @@
 //! What a fitted model answers: labels, distances, scores, notices; for its own points and for new ones.
 
-use kmeans_host::{Element, FittedKMeans, Init, KMeans, Notice, Stop, bf16, f16};
+use kmeans_host::{Device, Element, Error, FittedKMeans, Init, KMeans, Notice, Stop, bf16, f16};
 use kmeans_tests::compare::{assert_close, assert_same};
 use kmeans_tests::data::{KINDS, Kind, Weighting, points, weights};
 use ndarray::{Array1, Array2, array};
@@ -162,7 +162,7 @@ fn the_default_settings_are_those_documented() {
         .empty_cluster(kmeans_host::EmptyCluster::Farthest)
         .n_init(1)
         .seed(0)
-        .device(kmeans_host::Device::Auto);
+        .device(Device::Auto);
     assert_eq!(KMeans::new(8).fit(&points).unwrap(), explicit.fit(&points).unwrap());
 }
 
@@ -181,7 +181,7 @@ fn notices_speak_of_the_cap_and_of_empty_clusters() {
 #[test]
 fn accessors_agree_with_each_other() {
     let points = points::<f16>(Kind::Blobs, 300, 4, 9);
-    let fitted = KMeans::new(5).device(kmeans_host::Device::Cpu).fit(&points).unwrap();
+    let fitted = KMeans::new(5).device(Device::Cpu).fit(&points).unwrap();
     assert_eq!(fitted.centroids().dim(), (5, 4));
     assert_eq!(fitted.labels().len(), 300);
     assert_eq!(fitted.counts().sum(), 300);
@@ -189,4 +189,27 @@ fn accessors_agree_with_each_other() {
     assert!(fitted.engine().starts_with("cpu"), "{}", fitted.engine());
     assert_eq!(fitted.clone().into_labels(), fitted.labels());
     assert_eq!(fitted.clone(), fitted);
+}
+
+#[test]
+fn a_model_of_given_centroids_labels_and_scores_as_the_fit_they_come_from() {
+    let fitted = two_clusters();
+    let points = array![[0.1_f64, 0.0], [5.2, 1.0], [9.0, -3.0]];
+    let given = FittedKMeans::from_centroids(&fitted.centroids(), Device::Auto).unwrap();
+    assert_eq!(given.predict(&points).unwrap(), fitted.predict(&points).unwrap());
+    assert_eq!(given.score(&points).unwrap(), fitted.score(&points).unwrap());
+    assert_eq!(given.transform(&points).unwrap(), fitted.transform(&points).unwrap());
+    assert_eq!((given.labels().len(), given.counts().sum(), given.notices()), (0, 0, Vec::new()));
+}
+
+#[test]
+fn centroids_that_cannot_be_are_refused() {
+    let of = |centroids: &Array2<f64>| FittedKMeans::from_centroids(centroids, Device::Cpu).unwrap_err();
+    assert_eq!(of(&Array2::zeros((0, 2))), Error::ZeroClusters);
+    assert_eq!(of(&Array2::zeros((2, 0))), Error::NoColumns);
+    for value in [f64::NAN, f64::INFINITY, 1e200] {
+        let error = of(&array![[0.0, 1.0], [2.0, value]]);
+        let Error::InitNotFinite { row: 1, column: 1, value: found } = error else { panic!("{error}") };
+        assert_eq!(found.to_bits(), value.to_bits());
+    }
 }

@@ -4,7 +4,7 @@ use kmeans_host::select_k::{
     Criterion, SelectK, SilhouetteForm, calinski_harabasz, davies_bouldin, sampled_silhouette, silhouette,
     silhouette_samples, simplified_silhouette,
 };
-use kmeans_host::{Device, EmptyCluster, Error, Init, KMeans, Stop};
+use kmeans_host::{Control, Device, EmptyCluster, Error, Init, KMeans, Progress, Stop};
 use kmeans_tests::compare::{assert_close, with_threads};
 use kmeans_tests::data::blobs;
 use kmeans_tests::files::{self, digits, iris};
@@ -137,4 +137,21 @@ fn many_points_are_scored_without_a_matrix_of_distances() {
     let exact = silhouette(&points, &labels).unwrap();
     let sampled = sampled_silhouette(&points, &labels, 5000, 1).unwrap();
     assert_close(exact, sampled, 0.05);
+}
+
+#[test]
+fn a_choice_that_is_ended_early_is_made_from_what_is_done() {
+    let points = Array2::from_shape_fn((120, 2), |(i, j)| ((i % 3) * 50 + (i * 7 + j * 3) % 5) as f32);
+    let ended_at = |end: usize| {
+        let answer = move |k, _: &Progress| if k < end { Control::Continue } else { Control::Finish };
+        SelectK::new(2..=6).on_progress(answer).fit(&points)
+    };
+    let selection = ended_at(5).unwrap();
+    assert_eq!(selection.table().iter().map(|scores| scores.k).collect::<Vec<_>>(), [2, 3, 4]);
+    assert_eq!(selection.k(), 3);
+    assert_eq!(selection.table(), &SelectK::new(2..=4).fit(&points).unwrap().table()[..]);
+    assert!(matches!(ended_at(2), Err(Error::Cancelled { .. })));
+    let cancelled =
+        SelectK::new(2..=6).on_progress(|k, _| if k < 5 { Control::Continue } else { Control::Cancel }).fit(&points);
+    assert!(matches!(cancelled, Err(Error::Cancelled { .. })));
 }

@@ -4,6 +4,7 @@
 #   bash run.sh test        every test on the GPU, once for each tier; fails without a GPU
 #   bash run.sh sanitize    compute-sanitizer's four tools over the tests, at small sizes
 #   bash run.sh ladder      time per kernel and rung
+#   bash run.sh bench       `kmeans bench`: tables, chart, JSON, and what Device::Auto should choose
 #   bash run.sh all         all of these
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -51,10 +52,18 @@ ladder() {
     bin/ladder
 }
 
+bench() {
+    bin/kmeans devices
+    bin/kmeans bench --runs 15 --chart "${OUT:-.}/bench.svg" | tee "${OUT:-.}/bench.txt"
+    bin/kmeans bench --runs 15 --json >"${OUT:-.}/bench.json"
+    bin/kmeans bench --choose --runs 7 | tee "${OUT:-.}/choose.txt"
+}
+
 case "${1:-}" in
     test) tests ;;
     sanitize) sanitize ;;
     ladder) ladder ;;
-    all) tests && sanitize && ladder ;;
-    *) sed -n '2,8p' "$0" | sed 's/^# \{0,1\}//' && exit 2 ;;
+    bench) bench ;;
+    all) tests && sanitize && ladder && bench ;;
+    *) sed -n '2,9p' "$0" | sed 's/^# \{0,1\}//' && exit 2 ;;
 esac
