@@ -202,10 +202,10 @@ mod tests {
 
     #[test]
     fn a_kernel_without_an_instance_for_bytes_gets_no_bytes() {
-        use kmeans_core::launch::{ASSIGN_DIRECT, ASSIGN_NARROW, SCALE_MOVEMENT};
+        use kmeans_core::launch::{ASSIGN_DIRECT, ASSIGN_NARROW, SCALE_DIVIDE_NARROW};
         assert_eq!(entry(&ASSIGN_NARROW, "u8"), "assign_narrow_u8");
         assert_eq!(entry(&ASSIGN_NARROW, "f16"), "assign_narrow_f16");
-        assert_eq!(entry(&SCALE_MOVEMENT, "u8"), "scale_movement_f32");
+        assert_eq!(entry(&SCALE_DIVIDE_NARROW, "u8"), "scale_divide_narrow_f32");
         let on_device = |bytes, element| Span { address: 0, bytes, element, life: PhantomData };
         let check = |kernel: &Kernel, points: &'static str| {
             let arguments = [
