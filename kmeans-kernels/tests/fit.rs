@@ -303,7 +303,7 @@ fn rounds_on_tensor_cores_are_the_references() {
         let mut rounds = Rounds::new(&points, (400, 128, 128), &points[..128 * 128], 1, 2);
         let flags = FIT_FIRST | FIT_KEEP_EMPTY | FIT_CLOSE;
         rounds.run(2, (FitRule::LabelsRepeat, 0.0), flags, &|r, l, rule, flags| {
-            by_tensor_cores(r, l, rule, flags, scale)
+            by_tensor_cores(r, l, rule, flags, scale);
         });
         rounds.assert_is(&expected);
     }

@@ -7,7 +7,7 @@ use kmeans_core::settings::{EmptyCluster, Iteration, Settings, Stop};
 
 use super::Number;
 use super::assigner::Assigner;
-use super::driver::{Arg, Array, read, read_part, write, write_parts};
+use super::driver::{Arg, Array, read, read_part, write, write_part, write_parts};
 use super::inertia::Inertia;
 use super::job::Data;
 use super::sums::Sums;
@@ -330,7 +330,7 @@ impl<T: Number> Whole<T> {
         let counts = read_part(&self.counts, after(&self.counts));
         let sums = [read_part(&self.sums, after(&self.sums)), counts, counts];
         let formats = [Arg::I32(exponent), Arg::U32(words), Arg::I32(0), Arg::U32(1)];
-        let [limbs] = write_parts(&mut self.log, [layout.limbs()..layout.moved()]);
+        let limbs = write_part(&mut self.log, layout.limbs()..layout.moved());
         inertia.launch_sets(data, (sums, formats), read(&self.centroids), limbs, k as u32, slots as u32 - 1)?;
 
         let log = data.stream.download(&self.log, layout.read())?;

@@ -295,7 +295,7 @@ impl Rows<'_> {
             }
         }
         let mut scores: Scores = [[f32::NEG_INFINITY; 4]; TILES];
-        let pitch = (self.width + 8) / 2;
+        let pitch = self.width / 2 + 4;
         for (tile, scores) in scores.iter_mut().enumerate() {
             let centroid = tile as u32 * WIDTH;
             if centroid < self.k {
@@ -332,7 +332,7 @@ impl Rows<'_> {
         for (tile, scores) in scores.iter().enumerate() {
             for i in 0..2 {
                 let is_far = scores[2 * R + i] < threshold;
-                if !is_far && self.label_of(2 * tile + i) < self.k {
+                if !is_far && label_of(2 * tile + i) < self.k {
                     near |= 1 << (2 * tile + i);
                 }
             }
@@ -343,12 +343,12 @@ impl Rows<'_> {
         let mut nearest = Nearest::NONE;
         if count == 1 {
             if near != 0 {
-                nearest = Nearest { label: self.label_of(near.trailing_zeros() as usize), distance: 0.0 };
+                nearest = Nearest { label: label_of(near.trailing_zeros() as usize), distance: 0.0 };
             }
         } else if inside {
             let c = slot * (self.k * self.d) as u64;
             while near != 0 {
-                let label = self.label_of(near.trailing_zeros() as usize);
+                let label = label_of(near.trailing_zeros() as usize);
                 let distance = self.distance(log, row * self.d as u64, c + label as u64 * self.d as u64);
                 nearest = nearest.offer(label, distance);
                 near &= near - 1;
@@ -378,12 +378,6 @@ impl Rows<'_> {
             column += 1;
         }
         distance
-    }
-
-    /// The label of a lane's score number `index` of a row.
-    #[inline(always)]
-    fn label_of(self, index: usize) -> u32 {
-        index as u32 / 2 * WIDTH + lane() % 4 * 2 + index as u32 % 2
     }
 
     /// A lane's values of a row: every 32nd column. Zeros if there is no such row.
@@ -419,6 +413,12 @@ impl Rows<'_> {
             }
         }
     }
+}
+
+/// The label of a lane's score number `index` of a row.
+#[inline(always)]
+fn label_of(index: usize) -> u32 {
+    index as u32 / 2 * WIDTH + lane() % 4 * 2 + index as u32 % 2
 }
 
 /// The second half of round `slot`: centroids from sums, a warp per cluster. `squares` has room for a row of each of the
