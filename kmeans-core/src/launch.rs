@@ -228,7 +228,6 @@ mod tests {
                 pixel_assign(n, k),
                 pixel_sums(n, k),
                 groups_carry(n),
-                groups_tiles(&GROUPS_VACANT, n),
             ] {
                 assert!((1..=MAX_GRID[0]).contains(&geometry.grid[0]), "{geometry:?}");
                 assert!((1..=MAX_GRID[1]).contains(&geometry.grid[1]), "{geometry:?}");
