@@ -231,7 +231,6 @@ mod tests {
                 pixel_sums(n, k),
                 silhouette(n),
                 groups_carry(n),
-                groups_tiles(&GROUPS_VACANT, n),
             ] {
                 assert!((1..=MAX_GRID[0]).contains(&geometry.grid[0]), "{geometry:?}");
                 assert!((1..=MAX_GRID[1]).contains(&geometry.grid[1]), "{geometry:?}");
