@@ -131,7 +131,8 @@ fn an_image_of_100_megapixels_takes_its_labels_and_little_more() {
 fn pixels_are_clustered_from_their_bytes() {
     let _turn = in_turn();
     let side = 3_000;
-    let image = ndarray::Array3::from_shape_fn((side, side, 4), |(y, x, c)| (x * 7 + y * (c + 3) + (x * y >> 4)) as u8);
+    let image =
+        ndarray::Array3::from_shape_fn((side, side, 4), |(y, x, c)| (x * 7 + y * (c + 3) + ((x * y) >> 4)) as u8);
     let segmentation = Segmentation::new(6).kmeans(kmeans(6, Init::EvenlySpaced)).alpha(Alpha::Carry).every_pixel(true);
     let (segmented, peak) = peak_of(|| segmentation.segment(&image).unwrap());
     assert_eq!(segmented.labels().dim(), (side, side));

@@ -87,6 +87,12 @@ pub fn count() -> usize {
     result::device::get_count().map_or(0, |count| count.max(0) as usize)
 }
 
+/// Whether the GPU with this index has been opened.
+pub fn is_open(index: usize) -> bool {
+    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    open.as_ref().is_some_and(|open| open.contains_key(&index))
+}
+
 impl Gpu {
     /// The GPU with this index.
     pub fn open(index: usize) -> Result<Arc<Self>, Error> {

@@ -35,7 +35,7 @@ use crate::device::DeviceInfo;
 use crate::engine::{Batch, Engine, Grouped, Groups, Job, Task};
 use crate::points::Points;
 
-pub(crate) use self::driver::count;
+pub(crate) use self::driver::{count, is_open};
 pub use self::on_device::{DevicePoints, FittedOnDevice};
 pub(crate) use self::on_device::{fit, predict};
 

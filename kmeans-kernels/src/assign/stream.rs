@@ -179,7 +179,7 @@ fn run<T: Half, C: Columns, P: Plan>(
         for i in 0..2 {
             block.barriers.init(ROWS_FULL + i, LOADERS * WARP);
             block.barriers.init(ROWS_FREE + i, WORKERS);
-            block.barriers.init(SEEN_FULL + i, WORKERS);
+            block.barriers.init(SEEN_FULL + i, WORKERS * WARP);
             block.barriers.init(SEEN_FREE + i, WARP);
         }
         publish_barriers();
@@ -344,7 +344,7 @@ fn compute<T: Half, C: Columns>(block: Block<T>, plan: impl Plan, count: u32) {
             block.barriers.wait(SEEN_FREE + 1, parities[1] ^ 1);
             leading[1].tell(block.seen[1], place);
             sync_warp();
-            release(SEEN_FULL + 1);
+            block.barriers.arrive(SEEN_FULL + 1);
             parities[1] ^= 1;
         }
         begin::<T, C>(block, group, buffers.index, 1, stages.index, &mut high);
@@ -361,7 +361,7 @@ fn compute<T: Half, C: Columns>(block: Block<T>, plan: impl Plan, count: u32) {
             block.barriers.wait(SEEN_FREE, parities[0] ^ 1);
             leading[0].tell(block.seen[0], place);
             sync_warp();
-            release(SEEN_FULL);
+            block.barriers.arrive(SEEN_FULL);
             parities[0] ^= 1;
             tile = 0;
             buffers.next(2);
@@ -376,7 +376,7 @@ fn compute<T: Half, C: Columns>(block: Block<T>, plan: impl Plan, count: u32) {
     block.barriers.wait(SEEN_FREE + 1, parities[1] ^ 1);
     leading[1].tell(block.seen[1], place);
     sync_warp();
-    release(SEEN_FULL + 1);
+    block.barriers.arrive(SEEN_FULL + 1);
 }
 
 /// Writes the outcome of all rounds; a warp's work.

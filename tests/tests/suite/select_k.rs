@@ -149,7 +149,7 @@ fn a_choice_that_is_ended_early_is_made_from_what_is_done() {
     let selection = ended_at(5).unwrap();
     assert_eq!(selection.table().iter().map(|scores| scores.k).collect::<Vec<_>>(), [2, 3, 4]);
     assert_eq!(selection.k(), 3);
-    assert_eq!(selection.table(), &SelectK::new(2..=4).fit(&points).unwrap().table()[..]);
+    assert_eq!(selection.table(), SelectK::new(2..=4).fit(&points).unwrap().table());
     assert!(matches!(ended_at(2), Err(Error::Cancelled { .. })));
     let cancelled =
         SelectK::new(2..=6).on_progress(|k, _| if k < 5 { Control::Continue } else { Control::Cancel }).fit(&points);
