@@ -1,6 +1,6 @@
 //! Rounds on rows of up to 128 columns and up to 128 clusters: tensor cores multiply a warp's 16 rows, rounded to f16, with all
 //! centroids, which lie in shared memory; what the scores leave open is settled by D. Rows are centred, scaled and rounded
-//! once ([`halves`](crate::assign::halves)), centroids in every round. [`bound`](crate::assign::bound) says how far apart scores
+//! once ([`halves`](crate::assign::halves)), centroids in every round. `assign/bound.rs` says how far apart scores
 //! must be. Rungs: see [`super`].
 
 use half::f16;
