@@ -217,14 +217,14 @@ mod tests {
 
     #[test]
     fn what_auto_would_choose_and_should_not_is_told() {
-        let text = for_people(&[size(1e6, 5.0, 1.0), size(1e10, 5.0, 1.0)], 3);
+        let text = for_people(&[size(1e5, 5.0, 1.0), size(1e10, 5.0, 1.0)], 3);
         assert_eq!(text.matches("cpu, the slower").count(), 1, "{text}");
         assert!(text.contains("best is always a GPU, 1.000 times"), "{text}");
     }
 
     #[test]
-    fn the_grid_lies_on_both_sides_of_the_threshold_in_every_dimension() {
-        for d in [1, 3, 16, 128] {
+    fn the_grid_lies_on_both_sides_of_the_threshold_where_columns_are_few() {
+        for d in [1, 3, 16] {
             let autos: Vec<&str> = sizes("").iter().filter(|size| size.d == d).map(|size| size.auto).collect();
             assert!(autos.contains(&"cpu") && autos.contains(&"gpu"), "{d}");
         }
