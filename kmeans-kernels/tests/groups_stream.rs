@@ -1,15 +1,16 @@
-//! Hopper's streaming kernels give every row the nearest of its own group's centroids.
+//! The streaming kernels, Hopper's and Ampere's, give every row the nearest of its own group's centroids.
 
 mod common;
 
 use std::ops::Range;
 
-use common::{Data, launch, numbers};
+use common::{Data, TIERS, Tier, launch, numbers};
 use half::{bf16, f16};
 use kmeans_core::launch::{self as contract, Kernel};
 use kmeans_core::{Scalar, reference};
-use kmeans_kernels::assign::stream::{Slices, stream_groups, stream_groups_rounded};
-use kmeans_kernels::assign::{halves, settle, tiles};
+use kmeans_kernels::assign::plan::Slices;
+use kmeans_kernels::assign::stream::{stream_groups, stream_groups_rounded};
+use kmeans_kernels::assign::{halves, settle, stream_mma, tiles};
 use kmeans_kernels::device::emulated::{Buffer, Emulator};
 use kmeans_kernels::device::{Half, Number};
 use kmeans_kernels::groups::{assign, table};
@@ -81,6 +82,7 @@ struct Prepared<H> {
 
 /// The labels of a problem whose points and centroids `prepare` makes 16-bit matrices of, `width` columns wide.
 fn labels<T: Number, H: Half>(
+    tier: Tier,
     problem: &Problem<T>,
     width: u32,
     room: u32,
@@ -109,20 +111,56 @@ fn labels<T: Number, H: Half>(
     let (rows, codes) = (e.uninitialised("open rows", room as usize), e.uninitialised("open codes", room as usize * 8));
     let open = e.buffer("open", &[0]);
     let kernel: &Kernel = match (width, c.errors.is_some()) {
+        (..=64, false) if tier == Tier::Ampere => &contract::GROUPS_STREAM_MMA_64,
+        (_, false) if tier == Tier::Ampere => &contract::GROUPS_STREAM_MMA_128,
+        (..=64, true) if tier == Tier::Ampere => &contract::GROUPS_STREAM_MMA_64_ROUNDED,
+        (_, true) if tier == Tier::Ampere => &contract::GROUPS_STREAM_MMA_128_ROUNDED,
         (..=64, false) => &contract::GROUPS_STREAM_64,
         (_, false) => &contract::GROUPS_STREAM_128,
         (..=64, true) => &contract::GROUPS_STREAM_64_ROUNDED,
         (_, true) => &contract::GROUPS_STREAM_128_ROUNDED,
     };
-    launch(e, kernel, contract::groups_stream(count, width, MULTIPROCESSORS), || {
+    let geometry = match tier {
+        Tier::Ampere => contract::groups_stream_mma(count, width, MULTIPROCESSORS),
+        Tier::Hopper => contract::groups_stream(count, width, MULTIPROCESSORS),
+    };
+    launch(e, kernel, geometry, || {
         let (norms, largest) = (x.norms.input(), c.largest.input());
         let (ranges, tile_starts, owners) = (ranges.input(), tile_starts.input(), owners.input());
         let (found, others) = (found.output(), others.output());
         let (rows, codes, open) = (rows.output(), codes.output(), open.output());
-        let (elements, laid, starts) = (x.elements.input(), laid.input(), starts.input());
+        let (elements, laid) = (x.elements.input(), laid.input());
         if x.errors.is_some() {
             return;
         }
+        let count = count as u32;
+        if tier == Tier::Ampere {
+            let stream = match width {
+                ..=64 => stream_mma::stream_groups::<H, Slices<1>>,
+                _ => stream_mma::stream_groups::<H, Slices<2>>,
+            };
+            let starts = plain.input();
+            return stream(
+                elements,
+                laid,
+                starts,
+                norms,
+                largest,
+                ranges,
+                tile_starts,
+                owners,
+                found,
+                others,
+                rows,
+                codes,
+                open,
+                room,
+                count,
+                k,
+                width,
+            );
+        }
+        let starts = starts.input();
         let stream = if width <= 64 { stream_groups::<H, Slices<1>> } else { stream_groups::<H, Slices<2>> };
         stream(
             elements,
@@ -139,7 +177,7 @@ fn labels<T: Number, H: Half>(
             codes,
             open,
             room,
-            count as u32,
+            count,
             k,
             width,
         );
@@ -151,7 +189,33 @@ fn labels<T: Number, H: Half>(
             e.buffer("halves", &values)
         };
         let (elements, laid, starts) = (halves(&x.elements), halves(&laid), halves(&starts));
-        launch(e, kernel, contract::groups_stream(count, width, MULTIPROCESSORS), || {
+        launch(e, kernel, geometry, || {
+            if tier == Tier::Ampere {
+                let stream = match width {
+                    ..=64 => stream_mma::stream_groups_rounded::<Slices<1>>,
+                    _ => stream_mma::stream_groups_rounded::<Slices<2>>,
+                };
+                return stream(
+                    elements.input(),
+                    laid.input(),
+                    plain.input(),
+                    x.norms.input(),
+                    errors.input(),
+                    c.largest.input(),
+                    ranges.input(),
+                    tile_starts.input(),
+                    owners.input(),
+                    found.output(),
+                    others.output(),
+                    rows.output(),
+                    codes.output(),
+                    open.output(),
+                    room,
+                    count as u32,
+                    k,
+                    width,
+                );
+            }
             let stream =
                 if width <= 64 { stream_groups_rounded::<Slices<1>> } else { stream_groups_rounded::<Slices<2>> };
             stream(
@@ -203,9 +267,9 @@ fn labels<T: Number, H: Half>(
     (numbers.to_vec(), settled)
 }
 
-fn as_they_are<H: Half>(problem: &Problem<H>, room: u32) -> (Vec<u32>, usize) {
+fn as_they_are<H: Half>(tier: Tier, problem: &Problem<H>, room: u32) -> (Vec<u32>, usize) {
     let d = problem.d as u32;
-    labels(problem, d, room, |e, matrix: &Buffer<H>, rows| {
+    labels(tier, problem, d, room, |e, matrix: &Buffer<H>, rows| {
         let (norms, largest) = (e.uninitialised("norms", rows as usize), e.buffer("largest", &[0]));
         launch(e, &contract::ASSIGN_LENGTHS, contract::assign_lengths(rows), || {
             halves::lengths(matrix.input(), norms.output(), largest.output(), rows, d);
@@ -214,11 +278,11 @@ fn as_they_are<H: Half>(problem: &Problem<H>, room: u32) -> (Vec<u32>, usize) {
     })
 }
 
-fn rounded(problem: &Problem<f32>, room: u32) -> (Vec<u32>, usize) {
+fn rounded(tier: Tier, problem: &Problem<f32>, room: u32) -> (Vec<u32>, usize) {
     let (d, width) = (problem.d as u32, problem.d.next_multiple_of(8) as u32);
     let largest = problem.points.iter().fold(f32::MIN_POSITIVE, |most, v| most.max(v.abs()));
     let scale = 2.0_f32.powi((9 - largest.log2().ceil() as i32).clamp(-120, 120));
-    labels(problem, width, room, |e, matrix: &Buffer<f32>, rows| {
+    labels(tier, problem, width, room, |e, matrix: &Buffer<f32>, rows| {
         let centre = e.buffer("centre", &vec![0.0; d as usize]);
         let elements = e.uninitialised::<f16>("halves", rows as usize * width as usize);
         let (norms, errors) = (e.uninitialised("norms", rows as usize), e.uninitialised("errors", rows as usize));
@@ -236,17 +300,21 @@ const SIZES: [usize; 6] = [300, 1, 0, 256, 40, 257];
 
 #[test]
 fn labels_are_those_of_each_group_alone() {
+    TIERS.into_iter().for_each(each_group_alone);
+}
+
+fn each_group_alone(tier: Tier) {
     for (seed, shape) in [(130, 64), (32, 20), (5, 128), (129, 65)].into_iter().enumerate() {
         let seed = seed as u64;
         for data in [Data::Grid, Data::Unit] {
             let problem = Problem::<f16>::new(&SIZES, shape, data, seed);
-            assert_eq!(as_they_are(&problem, 20).0, problem.expected(), "f16 {data:?} {shape:?}");
+            assert_eq!(as_they_are(tier, &problem, 20).0, problem.expected(), "{tier:?} f16 {data:?} {shape:?}");
         }
         let problem = Problem::<bf16>::new(&SIZES, shape, Data::Unit, seed);
-        assert_eq!(as_they_are(&problem, 20).0, problem.expected(), "bf16 {shape:?}");
+        assert_eq!(as_they_are(tier, &problem, 20).0, problem.expected(), "{tier:?} bf16 {shape:?}");
         for data in [Data::Unit, Data::Offset] {
             let problem = Problem::<f32>::new(&SIZES, shape, data, seed);
-            assert_eq!(rounded(&problem, 20).0, problem.expected(), "f32 {data:?} {shape:?}");
+            assert_eq!(rounded(tier, &problem, 20).0, problem.expected(), "{tier:?} f32 {data:?} {shape:?}");
         }
     }
 }
@@ -262,8 +330,10 @@ fn equal_centroids_are_settled_in_each_group() {
             let row = problem.centroids[from..from + d].to_vec();
             problem.centroids[c * d..(c + 1) * d].copy_from_slice(&row);
         }
-        let (labels, settled) = as_they_are(&problem, room);
-        assert_eq!(labels, problem.expected(), "k {k} room {room}");
-        assert_eq!(settled, 50);
+        for tier in TIERS {
+            let (labels, settled) = as_they_are(tier, &problem, room);
+            assert_eq!(labels, problem.expected(), "{tier:?} k {k} room {room}");
+            assert_eq!(settled, 50);
+        }
     }
 }

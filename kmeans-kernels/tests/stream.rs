@@ -1,13 +1,15 @@
-//! The kernels that keep Hopper's tensor cores busy give the reference's labels.
+//! The kernels that keep tensor cores busy, Hopper's and Ampere's, give the reference's labels.
 
 mod common;
 
-use common::{Data, launch, numbers};
+use common::{Data, TIERS, Tier, launch, numbers};
 use half::f16;
 use kmeans_core::launch::{self as contract, Geometry, Kernel};
 use kmeans_core::reference;
-use kmeans_kernels::assign::stream::{Slices, stream, stream_rounded};
+use kmeans_kernels::assign::plan::Slices;
+use kmeans_kernels::assign::stream::{stream, stream_rounded};
 use kmeans_kernels::assign::stream_long::{stream_long, stream_long_rounded};
+use kmeans_kernels::assign::stream_mma::{self, Any};
 use kmeans_kernels::assign::{halves, settle, tiles};
 use kmeans_kernels::device::emulated::{Buffer, Emulator};
 use kmeans_kernels::device::{Half, Number};
@@ -54,7 +56,18 @@ impl Open {
 }
 
 /// Which kernel takes rows of `d` columns, and how it is launched.
-fn kernel(n: u64, d: u32, is_rounded: bool) -> (&'static Kernel, Geometry) {
+fn kernel(tier: Tier, n: u64, d: u32, is_rounded: bool) -> (&'static Kernel, Geometry) {
+    if tier == Tier::Ampere {
+        let kernel = match (d, is_rounded) {
+            (..=64, false) => &contract::ASSIGN_STREAM_MMA_64,
+            (..=64, true) => &contract::ASSIGN_STREAM_MMA_64_ROUNDED,
+            (..=128, false) => &contract::ASSIGN_STREAM_MMA_128,
+            (..=128, true) => &contract::ASSIGN_STREAM_MMA_128_ROUNDED,
+            (_, false) => &contract::ASSIGN_STREAM_MMA_LONG,
+            (_, true) => &contract::ASSIGN_STREAM_MMA_LONG_ROUNDED,
+        };
+        return (kernel, contract::assign_stream_mma(n, d, MULTIPROCESSORS));
+    }
     let short = contract::assign_stream(n, d, MULTIPROCESSORS);
     match (d, is_rounded) {
         (..=64, false) => (&contract::ASSIGN_STREAM_64, short),
@@ -86,7 +99,7 @@ fn lay_out<T: Half>(
 }
 
 /// Labels of 16-bit points, and how many rows had to be settled.
-fn of_halves<T: Half>(points: &[T], centroids: &[T], d: usize, room: u32, seed: u64) -> (Vec<u32>, usize) {
+fn of_halves<T: Half>(tier: Tier, points: &[T], centroids: &[T], d: usize, room: u32, seed: u64) -> (Vec<u32>, usize) {
     let (n, k, d) = ((points.len() / d) as u64, (centroids.len() / d) as u32, d as u32);
     let emulator = Emulator::new(seed);
     let (points, centroids) = (emulator.buffer("points", points), emulator.buffer("centroids", centroids));
@@ -101,12 +114,20 @@ fn of_halves<T: Half>(points: &[T], centroids: &[T], d: usize, room: u32, seed: 
     let (c_norms, largest) = lengths(&centroids, k as u64);
     let (laid, starts, plain) = lay_out(&emulator, &centroids, &c_norms, &largest, (k, d));
     let open = Open::new(&emulator, n as usize, room);
-    let (kernel, geometry) = kernel(n, d, false);
+    let (kernel, geometry) = kernel(tier, n, d, false);
     launch(&emulator, kernel, geometry, || {
         let (x, tiles, norms, largest) = (points.input(), laid.input(), x_norms.input(), largest.input());
         let (labels, others) = (open.labels.output(), open.others.output());
         let (rows, codes, count) = (open.rows.output(), open.codes.output(), open.count.output());
-        if d > 128 {
+        if tier == Tier::Ampere {
+            let stream = match d {
+                ..=64 => stream_mma::stream::<T, Slices<1>>,
+                ..=128 => stream_mma::stream::<T, Slices<2>>,
+                _ => stream_mma::stream::<T, Any>,
+            };
+            let starts = plain.input();
+            stream(x, tiles, starts, norms, largest, labels, others, rows, codes, count, room, n, k, d);
+        } else if d > 128 {
             let starts = plain.input();
             stream_long(x, tiles, starts, norms, largest, labels, others, rows, codes, count, room, n, k, d);
         } else {
@@ -120,7 +141,14 @@ fn of_halves<T: Half>(points: &[T], centroids: &[T], d: usize, room: u32, seed: 
 }
 
 /// Labels of `f32` points, and how many rows had to be settled.
-fn of_singles(points: &[f32], centroids: &[f32], centre: &[f32], room: u32, seed: u64) -> (Vec<u32>, usize) {
+fn of_singles(
+    tier: Tier,
+    points: &[f32],
+    centroids: &[f32],
+    centre: &[f32],
+    room: u32,
+    seed: u64,
+) -> (Vec<u32>, usize) {
     let d = centre.len();
     let (n, k, width) = ((points.len() / d) as u64, (centroids.len() / d) as u32, d.next_multiple_of(8) as u32);
     let centred = points.iter().chain(centroids).enumerate().map(|(i, v)| (v - centre[i % d]).abs());
@@ -155,12 +183,20 @@ fn of_singles(points: &[f32], centroids: &[f32], centre: &[f32], room: u32, seed
     let (c_rounded, c_norms, _, largest) = round(&centroids, k as u64);
     let (laid, starts, plain) = lay_out(&emulator, &c_rounded, &c_norms, &largest, (k, width));
     let open = Open::new(&emulator, n as usize, room);
-    let (kernel, geometry) = kernel(n, width, true);
+    let (kernel, geometry) = kernel(tier, n, width, true);
     launch(&emulator, kernel, geometry, || {
         let (x, tiles, norms, errors) = (rounded.input(), laid.input(), x_norms.input(), x_errors.input());
         let (largest, labels, others) = (largest.input(), open.labels.output(), open.others.output());
         let (rows, codes, count) = (open.rows.output(), open.codes.output(), open.count.output());
-        if width > 128 {
+        if tier == Tier::Ampere {
+            let stream = match width {
+                ..=64 => stream_mma::stream_rounded::<Slices<1>>,
+                ..=128 => stream_mma::stream_rounded::<Slices<2>>,
+                _ => stream_mma::stream_rounded::<Any>,
+            };
+            let starts = plain.input();
+            stream(x, tiles, starts, norms, errors, largest, labels, others, rows, codes, count, room, n, k, width);
+        } else if width > 128 {
             let starts = plain.input();
             stream_long_rounded(
                 x, tiles, starts, norms, errors, largest, labels, others, rows, codes, count, room, n, k, width,
@@ -176,7 +212,7 @@ fn of_singles(points: &[f32], centroids: &[f32], centre: &[f32], room: u32, seed
 }
 
 /// Shapes (n, k, d): ones, one more and one less than tiles of rows, of centroids and of columns, several rounds per block.
-const SHAPES: [(usize, usize, usize); 12] = [
+const SHAPES: [(usize, usize, usize); 13] = [
     (1, 1, 1),
     (5, 2, 3),
     (256, 128, 64),
@@ -185,6 +221,7 @@ const SHAPES: [(usize, usize, usize); 12] = [
     (1100, 70, 5),
     (600, 300, 128),
     (70, 400, 127),
+    (50, 20, 129),
     (300, 130, 129),
     (600, 140, 200),
     (129, 130, 770),
@@ -206,25 +243,25 @@ fn kinds(seed: usize, (n, k, d): (usize, usize, usize)) -> impl Iterator<Item = 
     all.into_iter().enumerate().filter(move |(i, _)| !is_large || *i == seed % 5).map(|(_, data)| data)
 }
 
-fn all_shapes<T: Half>() {
+fn all_shapes<T: Half>(tier: Tier) {
     for (seed, shape) in SHAPES.into_iter().enumerate() {
         for data in kinds(seed, shape) {
             let (points, centroids) = case::<T>(data, shape);
             let expected = reference::assign(&points, shape.2, &centroids);
-            let (labels, _) = of_halves(&points, &centroids, shape.2, 40, seed as u64);
-            assert_eq!(labels, expected, "{} {data:?} {shape:?}", T::NAME);
+            let (labels, _) = of_halves(tier, &points, &centroids, shape.2, 40, seed as u64);
+            assert_eq!(labels, expected, "{tier:?} {} {data:?} {shape:?}", T::NAME);
         }
     }
 }
 
 #[test]
 fn f16_labels_are_the_references() {
-    all_shapes::<f16>();
+    TIERS.into_iter().for_each(all_shapes::<f16>);
 }
 
 #[test]
 fn bf16_labels_are_the_references() {
-    all_shapes::<half::bf16>();
+    TIERS.into_iter().for_each(all_shapes::<half::bf16>);
 }
 
 #[test]
@@ -237,24 +274,33 @@ fn f32_labels_are_the_references() {
                 Data::Offset => points[..shape.2].to_vec(),
                 _ => vec![0.0; shape.2],
             };
-            let (labels, _) = of_singles(&points, &centroids, &centre, 40, seed as u64);
-            assert_eq!(labels, expected, "f32 {data:?} {shape:?}");
+            for tier in TIERS {
+                let (labels, _) = of_singles(tier, &points, &centroids, &centre, 40, seed as u64);
+                assert_eq!(labels, expected, "{tier:?} f32 {data:?} {shape:?}");
+            }
         }
     }
 }
 
-/// Checks 16-bit and `f32` kernels on the same numbers; returns how many rows had to be settled by each.
+/// Checks 16-bit and `f32` kernels on the same numbers; returns how many rows had to be settled by each, the least of the tiers.
 fn check(what: &str, points: &[f32], centroids: &[f32], d: usize, room: u32) -> [usize; 3] {
-    fn halves<T: Half>(what: &str, points: &[f32], centroids: &[f32], d: usize, room: u32) -> usize {
+    let [ampere, hopper] = TIERS.map(|tier| check_tier(tier, what, points, centroids, d, room));
+    [0, 1, 2].map(|i| ampere[i].min(hopper[i]))
+}
+
+fn check_tier(tier: Tier, what: &str, points: &[f32], centroids: &[f32], d: usize, room: u32) -> [usize; 3] {
+    fn halves<T: Half>(tier: Tier, what: &str, points: &[f32], centroids: &[f32], d: usize, room: u32) -> usize {
         let convert = |values: &[f32]| values.iter().map(|&v| T::from_f64(v as f64)).collect::<Vec<T>>();
         let (points, centroids) = (convert(points), convert(centroids));
-        let (labels, settled) = of_halves(&points, &centroids, d, room, 3);
-        assert_eq!(labels, reference::assign(&points, d, &centroids), "{what} {}", T::NAME);
+        let (labels, settled) = of_halves(tier, &points, &centroids, d, room, 3);
+        assert_eq!(labels, reference::assign(&points, d, &centroids), "{tier:?} {what} {}", T::NAME);
         settled
     }
-    let (labels, settled) = of_singles(points, centroids, &vec![0.0; d], room, 3);
-    assert_eq!(labels, reference::assign(points, d, centroids), "{what} f32");
-    [settled, halves::<f16>(what, points, centroids, d, room), halves::<half::bf16>(what, points, centroids, d, room)]
+    let (labels, settled) = of_singles(tier, points, centroids, &vec![0.0; d], room, 3);
+    assert_eq!(labels, reference::assign(points, d, centroids), "{tier:?} {what} f32");
+    let of =
+        |halves: fn(Tier, &str, &[f32], &[f32], usize, u32) -> usize| halves(tier, what, points, centroids, d, room);
+    [settled, of(halves::<f16>), of(halves::<half::bf16>)]
 }
 
 #[test]
@@ -295,6 +341,10 @@ fn equal_centroids_give_the_lowest_label_however_many_there_are() {
 
 #[test]
 fn huge_tiny_and_mixed_scales_give_the_labels() {
+    TIERS.into_iter().for_each(all_scales);
+}
+
+fn all_scales(tier: Tier) {
     let (n, k, d) = (90, 40, 24);
     let base = numbers::<f32>(Data::Unit, n * d, 9);
     // Beyond f16's normal numbers, at their end, among the subnormal ones of f16, of f32, and with an outlier.
@@ -302,23 +352,23 @@ fn huge_tiny_and_mixed_scales_give_the_labels() {
         let points: Vec<f32> =
             base.iter().map(|v| v * 2.0_f32.powi(exponent / 2) * 2.0_f32.powi(exponent - exponent / 2)).collect();
         let centroids = points[..k * d].to_vec();
-        let (labels, _) = of_singles(&points, &centroids, &vec![0.0; d], 9, 1);
+        let (labels, _) = of_singles(tier, &points, &centroids, &vec![0.0; d], 9, 1);
         assert_eq!(labels, reference::assign(&points, d, &centroids), "f32 2^{exponent}");
         let narrow = |v: &[f32]| v.iter().map(|&v| half::bf16::from_f32(v)).collect::<Vec<_>>();
         let (points16, centroids16) = (narrow(&points), narrow(&centroids));
-        let (labels, _) = of_halves(&points16, &centroids16, d, 9, 1);
+        let (labels, _) = of_halves(tier, &points16, &centroids16, d, 9, 1);
         assert_eq!(labels, reference::assign(&points16, d, &centroids16), "bf16 2^{exponent}");
         if exponent.abs() <= 20 {
             let narrow = |v: &[f32]| v.iter().map(|&v| f16::from_f32(v)).collect::<Vec<_>>();
             let (points16, centroids16) = (narrow(&points), narrow(&centroids));
-            let (labels, _) = of_halves(&points16, &centroids16, d, 9, 1);
+            let (labels, _) = of_halves(tier, &points16, &centroids16, d, 9, 1);
             assert_eq!(labels, reference::assign(&points16, d, &centroids16), "f16 2^{exponent}");
         }
     }
     let mut points = base;
     points[5] = 1e30;
     let centroids = points[..k * d].to_vec();
-    let (labels, _) = of_singles(&points, &centroids, &vec![0.0; d], 9, 1);
+    let (labels, _) = of_singles(tier, &points, &centroids, &vec![0.0; d], 9, 1);
     assert_eq!(labels, reference::assign(&points, d, &centroids), "an outlier");
 }
 
@@ -329,9 +379,12 @@ fn a_centre_far_off_or_near_changes_nothing() {
     let centroids = points[d..(k + 1) * d].to_vec();
     let expected = reference::assign(&points, d, &centroids);
     let settled = [points[..d].to_vec(), vec![0.0; d], vec![-3e7; d]].map(|centre| {
-        let (labels, settled) = of_singles(&points, &centroids, &centre, 9, 2);
-        assert_eq!(labels, expected, "{:?}", &centre[..1]);
-        settled
+        let [ampere, hopper] = TIERS.map(|tier| {
+            let (labels, settled) = of_singles(tier, &points, &centroids, &centre, 9, 2);
+            assert_eq!(labels, expected, "{tier:?} {:?}", &centre[..1]);
+            settled
+        });
+        ampere.max(hopper)
     });
     // A good centre spares the settling.
     assert!(settled[0] < n / 4 && settled[2] == n, "{settled:?}");
@@ -339,8 +392,10 @@ fn a_centre_far_off_or_near_changes_nothing() {
 
 #[test]
 fn no_points_need_no_labels() {
-    let (labels, _) = of_halves::<f16>(&[], &[f16::ONE; 3], 3, 4, 1);
-    assert!(labels.is_empty());
-    let (labels, _) = of_halves::<f16>(&[], &[f16::ONE; 200], 200, 4, 1);
-    assert!(labels.is_empty());
+    for tier in TIERS {
+        let (labels, _) = of_halves::<f16>(tier, &[], &[f16::ONE; 3], 3, 4, 1);
+        assert!(labels.is_empty());
+        let (labels, _) = of_halves::<f16>(tier, &[], &[f16::ONE; 200], 200, 4, 1);
+        assert!(labels.is_empty());
+    }
 }

@@ -167,6 +167,22 @@ pub const ASSIGN_STREAM_LONG_ROUNDED: Kernel = kernel(
         D,
     ],
 );
+const STREAM_MMA: Kernel = Kernel { block: 512, ..ASSIGN_STREAM_LONG };
+/// By tier ampere: labels, or candidates, of points of up to 64 columns. Launch: [`assign_stream_mma`].
+pub const ASSIGN_STREAM_MMA_64: Kernel = Kernel { name: "assign_stream_mma_64", ..STREAM_MMA };
+/// The same for points of up to 128 columns. Launch: [`assign_stream_mma`].
+pub const ASSIGN_STREAM_MMA_128: Kernel = Kernel { name: "assign_stream_mma_128", ..STREAM_MMA };
+/// The same for points of any number of columns. Launch: [`assign_stream_mma`].
+pub const ASSIGN_STREAM_MMA_LONG: Kernel = Kernel { name: "assign_stream_mma_long", ..STREAM_MMA };
+const STREAM_MMA_ROUNDED: Kernel = Kernel { block: 512, ..ASSIGN_STREAM_LONG_ROUNDED };
+/// The same for rounded points, d being their width. Launch: [`assign_stream_mma`].
+pub const ASSIGN_STREAM_MMA_64_ROUNDED: Kernel = Kernel { name: "assign_stream_mma_64_rounded", ..STREAM_MMA_ROUNDED };
+/// The same for rounded points, d being their width. Launch: [`assign_stream_mma`].
+pub const ASSIGN_STREAM_MMA_128_ROUNDED: Kernel =
+    Kernel { name: "assign_stream_mma_128_rounded", ..STREAM_MMA_ROUNDED };
+/// The same for rounded points, d being their width. Launch: [`assign_stream_mma`].
+pub const ASSIGN_STREAM_MMA_LONG_ROUNDED: Kernel =
+    Kernel { name: "assign_stream_mma_long_rounded", ..STREAM_MMA_ROUNDED };
 /// Labels of the rows that are open. Launch: [`assign_settle`].
 pub const ASSIGN_SETTLE: Kernel = kernel(
     "assign_settle",
@@ -253,6 +269,67 @@ const GROUPS_STREAM_ROUNDED: Kernel = kernel(
 pub const GROUPS_STREAM_64_ROUNDED: Kernel = Kernel { name: "groups_stream_64_rounded", ..GROUPS_STREAM_ROUNDED };
 /// The same for rounded points, d being their width. Launch: [`groups_stream`].
 pub const GROUPS_STREAM_128_ROUNDED: Kernel = Kernel { name: "groups_stream_128_rounded", ..GROUPS_STREAM_ROUNDED };
+const GROUPS_PLAIN_STARTS: Argument = input("starts", Type::F32, "[groups, ⌈k/128⌉, 128]");
+const GROUPS_STREAM_MMA: Kernel = kernel(
+    "",
+    HALF_TYPES,
+    512,
+    &[
+        POINTS,
+        GROUPS_TILES,
+        GROUPS_PLAIN_STARTS,
+        X_NORMS,
+        LARGEST,
+        RANGES,
+        TILE_STARTS,
+        OWNERS,
+        LABELS_OUT,
+        OTHERS_OUT,
+        OPEN[0],
+        OPEN[1],
+        OPEN[2],
+        ROOM,
+        COUNT,
+        K,
+        D,
+    ],
+);
+/// By tier ampere: labels among the centroids of a row's group, or candidates, of points of up to 64 columns. Launch:
+/// [`groups_stream_mma`].
+pub const GROUPS_STREAM_MMA_64: Kernel = Kernel { name: "groups_stream_mma_64", ..GROUPS_STREAM_MMA };
+/// The same for points of up to 128 columns. Launch: [`groups_stream_mma`].
+pub const GROUPS_STREAM_MMA_128: Kernel = Kernel { name: "groups_stream_mma_128", ..GROUPS_STREAM_MMA };
+const GROUPS_STREAM_MMA_ROUNDED: Kernel = kernel(
+    "",
+    &[],
+    512,
+    &[
+        HALVES,
+        input("tiles", Type::F16, "[groups, ⌈k/128⌉, ⌈d/64⌉, 128, 64]"),
+        GROUPS_PLAIN_STARTS,
+        X_NORMS,
+        X_ERRORS,
+        LARGEST_2,
+        RANGES,
+        TILE_STARTS,
+        OWNERS,
+        LABELS_OUT,
+        OTHERS_OUT,
+        OPEN[0],
+        OPEN[1],
+        OPEN[2],
+        ROOM,
+        COUNT,
+        K,
+        D,
+    ],
+);
+/// The same for rounded points, d being their width. Launch: [`groups_stream_mma`].
+pub const GROUPS_STREAM_MMA_64_ROUNDED: Kernel =
+    Kernel { name: "groups_stream_mma_64_rounded", ..GROUPS_STREAM_MMA_ROUNDED };
+/// The same for rounded points, d being their width. Launch: [`groups_stream_mma`].
+pub const GROUPS_STREAM_MMA_128_ROUNDED: Kernel =
+    Kernel { name: "groups_stream_mma_128_rounded", ..GROUPS_STREAM_MMA_ROUNDED };
 /// Labels of the rows that are open; `others` of rows of no group is `u32::MAX`. Launch: [`assign_settle`].
 pub const GROUPS_SETTLE: Kernel = kernel(
     "groups_settle",
@@ -308,6 +385,19 @@ pub const fn assign_stream(n: u64, d: u32, multiprocessors: u32) -> Geometry {
 pub const fn assign_stream_long(n: u64, multiprocessors: u32) -> Geometry {
     let shared = 14 * 128 * 128 + 4 * TILE_ROWS * 4 + 28 * 8;
     ASSIGN_STREAM_LONG.blocks(at_most(n.div_ceil(STREAM_LONG_ROWS as u64), multiprocessors) as u64, shared)
+}
+
+/// A block per multiprocessor, or fewer if there are few rows. Shared memory: slices of 256 rows, up to 128 columns all of a row,
+/// else two; two slices of tiles and their starts.
+pub const fn assign_stream_mma(n: u64, d: u32, multiprocessors: u32) -> Geometry {
+    let slices = if d <= 64 { 1 } else { 2 };
+    let shared = slices * STREAM_ROWS * 128 + 2 * TILE_ROWS * (128 + 4);
+    ASSIGN_STREAM_MMA_128.blocks(at_most(n.div_ceil(STREAM_ROWS as u64), multiprocessors) as u64, shared)
+}
+
+/// As [`assign_stream_mma`], for `tiles` tiles of rows.
+pub const fn groups_stream_mma(tiles: u64, d: u32, multiprocessors: u32) -> Geometry {
+    assign_stream_mma(tiles * STREAM_ROWS as u64, d, multiprocessors)
 }
 
 /// Many rows per block, and some blocks for the list. Shared memory: a list of rows, two counters, and a label and a distance

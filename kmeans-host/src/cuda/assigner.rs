@@ -11,19 +11,15 @@ use crate::points::Facts;
 
 /// How the labels of a set of points are found. What depends on the points alone is kept from call to call.
 pub struct Assigner<T> {
-    /// The squared norms of the points, for Ampere's tensor cores.
-    norms: Option<Norms>,
-    /// For Hopper's.
+    /// The points as tensor cores read them.
     streaming: Option<Streaming<T>>,
 }
 
 /// Which kernels find labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
-    /// Hopper's tensor cores.
+    /// Tensor cores, past which tiles of centroids stream.
     Stream,
-    /// Ampere's tensor cores.
-    Tiles,
     /// Rows of few columns in registers.
     Narrow,
     /// Multiplications in `f32`, settled by D.
@@ -47,10 +43,7 @@ fn method<T: Number>(tier: &str, facts: &Facts, k: usize, aligned: bool) -> Meth
         return Method::Narrow;
     }
     match tier {
-        "hopper" if aligned && work >= STREAM_FROM && can_stream::<T>(facts, k) => Method::Stream,
-        "hopper" | "ampere" if aligned && work >= TILES_FROM && launch::HALF_TYPES.contains(&T::STORED) => {
-            Method::Tiles
-        }
+        "hopper" | "ampere" if aligned && work >= STREAM_FROM && can_stream::<T>(facts, k) => Method::Stream,
         _ if work < TILES_FROM => Method::Direct,
         _ if single => Method::Filtered,
         _ => Method::Shared,
@@ -59,36 +52,18 @@ fn method<T: Number>(tier: &str, facts: &Facts, k: usize, aligned: bool) -> Meth
 
 /// Whether labels of points of type `T` are found by tensor cores.
 pub fn uses_tensor_cores<T: Number>(tier: &str, facts: &Facts, k: usize) -> bool {
-    matches!(method::<T>(tier, facts, k, true), Method::Stream | Method::Tiles)
-}
-
-/// Squared norms of the rows of a matrix, and the bits of the largest.
-struct Norms {
-    norms: Array<f32>,
-    largest: Array<u32>,
-}
-
-impl Norms {
-    /// Of the `rows` rows of `matrix`.
-    fn of<T: Number>(data: &Data<'_, T>, matrix: Arg<'_>, rows: u64) -> Result<Self, Error> {
-        let mut norms = data.stream.array(rows as usize)?;
-        let mut largest = data.stream.zeros(1)?;
-        let arguments = [matrix, write(&mut norms), write(&mut largest), Arg::U64(rows), Arg::U32(data.d())];
-        data.launch(&launch::NORMS, launch::NORMS.thread_each(rows), &arguments)?;
-        Ok(Self { norms, largest })
-    }
+    method::<T>(tier, facts, k, true) == Method::Stream
 }
 
 impl<T: Number> Assigner<T> {
     /// Bytes on the device for points with these facts and k clusters, on any tier.
     pub fn bytes(facts: &Facts, k: usize) -> u64 {
-        let norms = 4 * (facts.n as u64 + k as u64 + 2);
-        if can_stream::<T>(facts, k) { stream::bytes::<T>(facts, k).max(norms) } else { norms }
+        if can_stream::<T>(facts, k) { stream::bytes::<T>(facts, k) } else { 0 }
     }
 
     /// For points that nothing is known of yet.
     pub fn new() -> Self {
-        Self { norms: None, streaming: None }
+        Self { streaming: None }
     }
 
     /// The label of every point for `centroids`, `[k, d]`.
@@ -103,7 +78,6 @@ impl<T: Number> Assigner<T> {
         let (kernel, geometry) = match method::<T>(data.stream.gpu().tier.name, data.facts, k, data.points.is_aligned())
         {
             Method::Stream => return self.streaming(data)?.assign(data, centroids, k, labels),
-            Method::Tiles => return self.assign_tiles(data, centroids, k, labels),
             Method::Narrow => (&launch::ASSIGN_NARROW, launch::assign_narrow(n, k as u32, d)),
             Method::Filtered => (&launch::ASSIGN_FILTERED, launch::assign_filtered(n)),
             Method::Shared => (&launch::ASSIGN_TILED, launch::assign_tiled(n, Data::<T>::SIZE)),
@@ -121,33 +95,6 @@ impl<T: Number> Assigner<T> {
             none => Ok(none.insert(Streaming::new(data)?)),
         }
     }
-
-    /// The same by Ampere's tensor cores.
-    fn assign_tiles(
-        &mut self,
-        data: &Data<'_, T>,
-        centroids: &Array<T>,
-        k: usize,
-        labels: &mut Array<u32>,
-    ) -> Result<(), Error> {
-        let norms = match &self.norms {
-            Some(norms) => norms,
-            None => self.norms.insert(Norms::of(data, data.points.arg(), data.n())?),
-        };
-        let c_norms = Norms::of(data, read(centroids), k as u64)?;
-        let arguments = [
-            data.points.arg(),
-            read(centroids),
-            read(&norms.norms),
-            read(&c_norms.norms),
-            read(&c_norms.largest),
-            write(labels),
-            Arg::U64(data.n()),
-            Arg::U32(k as u32),
-            Arg::U32(data.d()),
-        ];
-        data.launch(&launch::ASSIGN_MMA, launch::assign_mma(data.n()), &arguments)
-    }
 }
 
 #[cfg(test)]
@@ -160,7 +107,8 @@ mod tests {
         let facts = |d| Facts::new((1000, d), None).unwrap();
         assert_eq!(method::<f32>("hopper", &facts(128), 1024, true), Method::Stream);
         assert_eq!(method::<bf16>("hopper", &facts(128), 1024, true), Method::Stream);
-        assert_eq!(method::<f16>("ampere", &facts(128), 1024, true), Method::Tiles);
+        assert_eq!(method::<f16>("ampere", &facts(128), 1024, true), Method::Stream);
+        assert_eq!(method::<f32>("ampere", &facts(128), 1024, true), Method::Stream);
         assert_eq!(method::<f16>("ampere", &facts(128), 1024, false), Method::Filtered);
         assert_eq!(method::<f32>("portable", &facts(75), 80, true), Method::Filtered);
         assert_eq!(method::<f32>("hopper", &facts(3), 8, true), Method::Narrow);

@@ -9,6 +9,7 @@ use kmeans_core::fixed::{ExponentRange, ceil_log2};
 use kmeans_core::launch;
 use kmeans_core::scalar::decode;
 use ndarray::ArrayView2;
+use rayon::prelude::*;
 
 use super::Number;
 use super::driver::{Arg, Array, read, write, write_as};
@@ -53,8 +54,35 @@ impl Limbs {
     }
 }
 
-/// The range of the exponents of starting centroids.
-pub fn start_range<T: Scalar>(centroids: ArrayView2<'_, T>) -> ExponentRange {
+/// Values of centroids that a thread looks at.
+const TOGETHER: usize = 1 << 15;
+
+/// A range that covers the exponents of starting centroids, for inertias of points with these facts.
+///
+/// Starts are nearly always points or means of points. Where their magnitudes alone say that their exponents are among those that
+/// means may have, whose range the inertia has room for anyway, nothing is gained by the bits of each value.
+pub fn start_range<T: Scalar>(facts: &Facts, centroids: ArrayView2<'_, T>) -> ExponentRange {
+    let means = means_range::<T>(facts);
+    let wider = |(least, most): (f64, f64), value: T| {
+        let magnitude = value.to_f64().abs();
+        (if magnitude > 0.0 { magnitude.min(least) } else { least }, magnitude.max(most))
+    };
+    const NONE: (f64, f64) = (f64::INFINITY, 0.0);
+    let of = |values: &[T]| values.iter().copied().fold(NONE, wider);
+    let (least, most) = match centroids.to_slice() {
+        Some(all) if all.len() > TOGETHER => {
+            let both = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.max(b.1));
+            all.par_chunks(TOGETHER).map(of).reduce(|| NONE, both)
+        }
+        _ => centroids.iter().copied().fold(NONE, wider),
+    };
+    if most > 0.0 {
+        let low = (ExponentRange::of(least).high - T::DIGITS).max(T::MIN_EXPONENT);
+        let rough = ExponentRange { low, high: ExponentRange::of(most).high };
+        if means.low <= rough.low && rough.high <= means.high {
+            return rough;
+        }
+    }
     centroids.iter().fold(ExponentRange::ZERO, |range, c| range.union(ExponentRange::of(c.to_f64())))
 }
 
@@ -218,4 +246,41 @@ pub fn mean_variance<T: Number>(data: &Data<'_, T>) -> Result<f64, Error> {
         scatter.add_triple(n as f64, mean, mean);
     }
     Ok(*data.known.variance.get_or_init(|| scatter.to_f64() / (n as f64 * d as f64)))
+}
+
+#[cfg(test)]
+mod tests {
+    use half::bf16;
+    use ndarray::Array2;
+
+    use super::*;
+
+    /// The inertia of a start has the room that its exact exponents ask for, and no more.
+    fn check<T: Scalar>(points: &Array2<T>, start: &Array2<T>) {
+        let of = |values: &Array2<T>| {
+            values.iter().fold(ExponentRange::ZERO, |range, c| range.union(ExponentRange::of(c.to_f64())))
+        };
+        let facts = Facts { range: of(points), ..Facts::new(points.dim(), None).unwrap() };
+        let means = means_range::<T>(&facts);
+        let (found, exact) = (means.union(start_range(&facts, start.view())), means.union(of(start)));
+        assert_eq!((found.low, found.high), (exact.low, exact.high), "{} {:?}", T::NAME, start.dim());
+    }
+
+    #[test]
+    fn starts_within_and_outside_the_range_of_means() {
+        let values = |len: usize, scale: f64| (0..len).map(|i| ((i * 7919 % 1009) as f64 - 504.0) * scale).collect();
+        for (rows, columns) in [(3, 5), (300, 130)] {
+            for scale in [1.0, 1e-30, 1e30, 0.0, f64::from(f32::MIN_POSITIVE) / 4.0] {
+                let start: Vec<f64> = values(rows * columns, scale);
+                let start = Array2::from_shape_vec((rows, columns), start).unwrap();
+                let points = Array2::from_shape_vec((1000, 4), values(4000, 1.0 / 1024.0)).unwrap();
+                check::<f64>(&points, &start);
+                check::<f32>(&points.mapv(|v| v as f32), &start.mapv(|v| v as f32));
+                check::<bf16>(&points.mapv(bf16::from_f64), &start.mapv(bf16::from_f64));
+                // Points among themselves, and none but zeros.
+                check::<f32>(&start.mapv(|v| v as f32), &start.mapv(|v| v as f32));
+                check::<f32>(&Array2::zeros((9, 2)), &start.mapv(|v| v as f32));
+            }
+        }
+    }
 }

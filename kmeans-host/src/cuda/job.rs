@@ -146,7 +146,10 @@ impl<'a, T: Number> Data<'a, T> {
 
 /// A row-major matrix on the device, from a view of any layout.
 pub fn upload_matrix<T: Number>(stream: &Stream, view: ArrayView2<'_, T>) -> Result<Array<T>, Error> {
-    stream.upload(&view.iter().copied().collect::<Vec<T>>())
+    match view.to_slice() {
+        Some(all) => stream.upload(all),
+        None => stream.upload(&view.iter().copied().collect::<Vec<T>>()),
+    }
 }
 
 /// An engine's job on a GPU.
@@ -301,7 +304,7 @@ impl<T: Number> Job<T> for CudaJob<'_, T> {
         let k = centroids.nrows();
         let mut sums = Sums::new(data, k)?;
         sums.add_up(data, labels)?;
-        let inertia = Inertia::new(data, &sums, start_range(centroids.view()))?;
+        let inertia = Inertia::new(data, &sums, start_range(data.facts, centroids.view()))?;
         let centroids = upload_matrix(&data.stream, centroids)?;
         inertia.of(data, &sums, &centroids)
     }

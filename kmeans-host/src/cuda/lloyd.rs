@@ -173,7 +173,7 @@ impl<'a, 'p, T: Number> State<'a, 'p, T> {
         let stream = &data.stream;
         let k = start.nrows();
         let sums = Sums::new(data, k)?;
-        let inertia = Inertia::new(data, &sums, start_range(start.view()))?;
+        let inertia = Inertia::new(data, &sums, start_range(data.facts, start.view()))?;
         Ok(Self {
             data,
             assigner,

@@ -1,4 +1,4 @@
-//! Labels by Hopper's streaming kernels: `kmeans_core::launch` lists them in the order in which they run.
+//! Labels by the streaming kernels of tiers hopper and ampere: `kmeans_core::launch` lists them in the order in which they run.
 
 use half::f16;
 use kmeans_core::fixed::ExponentRange;
@@ -97,9 +97,10 @@ fn width<T: Number>(d: usize) -> usize {
     if is_half::<T>() { d } else { d.next_multiple_of(16) }
 }
 
-/// Room for rows with more than two candidates; any will do.
+/// Room for rows with more than two candidates; any will do, but rows without room are compared with all centroids, which
+/// costs hundreds of times as much.
 fn room(n: usize) -> usize {
-    n / 32 + 1024
+    n / 4 + 1024
 }
 
 /// Whether they can for groups of such points.
@@ -329,25 +330,47 @@ impl<T: Number> Streaming<T> {
         let (n, width) = (data.n(), width::<T>(data.facts.d) as u32);
         let multiprocessors = data.stream.gpu().multiprocessors;
         let half = is_half::<T>();
-        let kernel = match (width, half) {
-            (..=64, true) if table.is_some() => &launch::GROUPS_STREAM_64,
-            (..=64, false) if table.is_some() => &launch::GROUPS_STREAM_64_ROUNDED,
-            (_, true) if table.is_some() => &launch::GROUPS_STREAM_128,
-            (_, false) if table.is_some() => &launch::GROUPS_STREAM_128_ROUNDED,
-            (..=64, true) => &launch::ASSIGN_STREAM_64,
-            (..=64, false) => &launch::ASSIGN_STREAM_64_ROUNDED,
-            (..=128, true) => &launch::ASSIGN_STREAM_128,
-            (..=128, false) => &launch::ASSIGN_STREAM_128_ROUNDED,
-            (_, true) => &launch::ASSIGN_STREAM_LONG,
-            (_, false) => &launch::ASSIGN_STREAM_LONG_ROUNDED,
-        };
+        let is_hopper = data.stream.gpu().tier.name == "hopper";
         let long = width > 128;
-        let geometry = match table {
-            Some(table) => launch::groups_stream(table.tiles, width, multiprocessors),
-            None if long => launch::assign_stream_long(n, multiprocessors),
-            None => launch::assign_stream(n, width, multiprocessors),
+        let (kernel, geometry) = if is_hopper {
+            let kernel = match (width, half) {
+                (..=64, true) if table.is_some() => &launch::GROUPS_STREAM_64,
+                (..=64, false) if table.is_some() => &launch::GROUPS_STREAM_64_ROUNDED,
+                (_, true) if table.is_some() => &launch::GROUPS_STREAM_128,
+                (_, false) if table.is_some() => &launch::GROUPS_STREAM_128_ROUNDED,
+                (..=64, true) => &launch::ASSIGN_STREAM_64,
+                (..=64, false) => &launch::ASSIGN_STREAM_64_ROUNDED,
+                (..=128, true) => &launch::ASSIGN_STREAM_128,
+                (..=128, false) => &launch::ASSIGN_STREAM_128_ROUNDED,
+                (_, true) => &launch::ASSIGN_STREAM_LONG,
+                (_, false) => &launch::ASSIGN_STREAM_LONG_ROUNDED,
+            };
+            let geometry = match table {
+                Some(table) => launch::groups_stream(table.tiles, width, multiprocessors),
+                None if long => launch::assign_stream_long(n, multiprocessors),
+                None => launch::assign_stream(n, width, multiprocessors),
+            };
+            (kernel, geometry)
+        } else {
+            let kernel = match (width, half) {
+                (..=64, true) if table.is_some() => &launch::GROUPS_STREAM_MMA_64,
+                (..=64, false) if table.is_some() => &launch::GROUPS_STREAM_MMA_64_ROUNDED,
+                (_, true) if table.is_some() => &launch::GROUPS_STREAM_MMA_128,
+                (_, false) if table.is_some() => &launch::GROUPS_STREAM_MMA_128_ROUNDED,
+                (..=64, true) => &launch::ASSIGN_STREAM_MMA_64,
+                (..=64, false) => &launch::ASSIGN_STREAM_MMA_64_ROUNDED,
+                (..=128, true) => &launch::ASSIGN_STREAM_MMA_128,
+                (..=128, false) => &launch::ASSIGN_STREAM_MMA_128_ROUNDED,
+                (_, true) => &launch::ASSIGN_STREAM_MMA_LONG,
+                (_, false) => &launch::ASSIGN_STREAM_MMA_LONG_ROUNDED,
+            };
+            let geometry = match table {
+                Some(table) => launch::groups_stream_mma(table.tiles, width, multiprocessors),
+                None => launch::assign_stream_mma(n, width, multiprocessors),
+            };
+            (kernel, geometry)
         };
-        let starts = if long { read(&clusters.plain_starts) } else { clusters.starts.read() };
+        let starts = if long || !is_hopper { read(&clusters.plain_starts) } else { clusters.starts.read() };
         let tiles = clusters.tiles.read();
         // What is read and what is written of the scalars are apart.
         let (largest, open) = self.scalars.split(OPEN);

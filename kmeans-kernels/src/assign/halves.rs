@@ -112,7 +112,7 @@ fn sum_lanes(mut value: f64) -> f64 {
 }
 
 device::entries! {
-    in hopper: lengths(matrix: In<T>, norms: Out<f32>, largest: Out<u32>, rows: u64, d: u32);
+    in ampere: lengths(matrix: In<T>, norms: Out<f32>, largest: Out<u32>, rows: u64, d: u32);
     assign_lengths_f16: (f16),
     assign_lengths_bf16: (half::bf16),
 }

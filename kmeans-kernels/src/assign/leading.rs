@@ -225,8 +225,8 @@ impl Results<'_> {
     #[inline(always)]
     fn conclude(self, bests: [f32; 4], firsts: [u32; 4], seconds: [u32; 4], margin: f32, row: u64) {
         let best = bests[0].max(bests[1]).max(bests[2].max(bests[3]));
-        // Not so for no score above zero, or a margin that is no number.
-        let is_sure = best >= margin;
+        // Not so for no score above zero, or where the best, the margin or both are infinite or no numbers.
+        let is_sure = best - margin >= 0.0;
         let near = bests.map(|b| b >= best - margin);
         let code = |codes: [u32; 4], lane: usize| if near[lane] { codes[lane] } else { 0 };
         let mut tally = Tally { low: NO_LABEL, high: 0, count: 0 };

@@ -10,6 +10,7 @@
 //! | [`wgmma`] | four warps multiply together, straight from shared memory (tier hopper) |
 //! | [`stream`] | rows stay, tiles stream past them; scores are looked through while the next products are under way; also `f32` |
 //! | [`stream_long`] | the same for more than 128 columns, slice by slice |
+//! | [`stream_mma`] | rows in registers, slices of tiles stream past them (tier ampere); any number of columns |
 //!
 //! [`norms`] prepares what `mma` and `wgmma` need of the points and the centroids; [`halves`] and [`tiles`] what the streams
 //! need, whose open rows [`settle`] decides. `leading` finds candidates among scores, `bound` says how sure that is.
@@ -24,10 +25,12 @@ mod leading;
 pub mod mma;
 pub mod narrow;
 pub mod norms;
+pub mod plan;
 mod score;
 pub mod settle;
 pub mod stream;
 pub mod stream_long;
+pub mod stream_mma;
 pub mod tiled;
 pub mod tiles;
 pub(crate) mod two;

@@ -299,7 +299,7 @@ fn settle_named<T: Number>(
 }
 
 device::entries! {
-    in hopper: settle(points: In<T>, centroids: In<T>, others: In<u32>, open_rows: In<u64>, open_codes: In<u32>,
+    in ampere: settle(points: In<T>, centroids: In<T>, others: In<u32>, open_rows: In<u64>, open_codes: In<u32>,
         open: In<u32>, room: u32, labels: Out<u32>, n: u64, k: u32, d: u32);
     assign_settle_f32: (f32),
     assign_settle_f16: (half::f16),
@@ -307,7 +307,7 @@ device::entries! {
 }
 
 device::entries! {
-    in hopper: settle_groups(points: In<T>, centroids: In<T>, ranges: In<u64>, others: In<u32>, open_rows: In<u64>,
+    in ampere: settle_groups(points: In<T>, centroids: In<T>, ranges: In<u64>, others: In<u32>, open_rows: In<u64>,
         open_codes: In<u32>, open: In<u32>, room: u32, labels: Out<u32>, n: u64, k: u32, d: u32, groups: u32);
     groups_settle_f32: (f32),
     groups_settle_f16: (half::f16),

@@ -12,6 +12,7 @@
 
 use super::bound::{Bound, one};
 use super::leading::{Leading, Results, Runs, Seen};
+use super::plan::{All, Columns, Plan, Points, Rows, Slices, Tiles};
 use crate::device::{
     self, Barriers, Half, In, Narrow, Out, Shared, SharedMemory, Swizzled, WARP, Wide, begin_narrow_product,
     begin_product, block_index, commit_copies, commit_products, fence_tiles, grid_size, lane, publish_barriers,
@@ -31,19 +32,6 @@ const PIECE: u32 = 8;
 const WORKERS: u32 = 8;
 /// Warps that copy rows.
 const LOADERS: u32 = 2;
-
-/// How many slices of 64 columns a row has.
-pub trait Columns {
-    /// That many.
-    const SLICES: u32;
-}
-
-/// Rows of up to 64·N columns.
-pub struct Slices<const N: u32>;
-
-impl<const N: u32> Columns for Slices<N> {
-    const SLICES: u32 = N;
-}
 
 /// What a block holds in shared memory.
 #[derive(Clone, Copy)]
@@ -88,62 +76,6 @@ impl Ring {
             self.parity ^= 1;
         }
     }
-}
-
-/// Some rows that are compared with the same centroids.
-#[derive(Clone, Copy)]
-pub struct Rows {
-    first: u64,
-    end: u64,
-    /// The group of centroids.
-    group: u32,
-}
-
-/// Which rows blocks take: block b of g takes number b, b + g, b + 2g and so on.
-pub trait Plan: Copy {
-    /// Number `index`, if there is one: at most 256 rows.
-    fn rows(self, index: u32) -> Option<Rows>;
-}
-
-/// n rows, compared with one group of centroids.
-#[derive(Clone, Copy)]
-struct All(u64);
-
-impl Plan for All {
-    #[inline(always)]
-    fn rows(self, index: u32) -> Option<Rows> {
-        let first = index as u64 * ROWS as u64;
-        if first < self.0 { Some(Rows { first, end: self.0.min(first + ROWS as u64), group: 0 }) } else { None }
-    }
-}
-
-/// Tiles of groups of rows, of 256 rows at most.
-#[derive(Clone, Copy)]
-struct Tiles<'a> {
-    table: Table<'a>,
-    tiles: u32,
-}
-
-impl Plan for Tiles<'_> {
-    #[inline(always)]
-    fn rows(self, index: u32) -> Option<Rows> {
-        if index >= self.tiles {
-            return None;
-        }
-        let tile = self.table.tile_number(index)?;
-        Some(Rows { first: tile.first, end: tile.end, group: tile.group })
-    }
-}
-
-/// The points and what is known about them.
-#[derive(Clone, Copy)]
-struct Points<'a, T> {
-    elements: In<'a, T>,
-    /// |x'|² of each.
-    norms: In<'a, f32>,
-    /// |x' − x̃| of each, if rounded.
-    errors: Option<In<'a, f32>>,
-    d: u32,
 }
 
 #[inline(always)]

@@ -66,7 +66,7 @@ pub fn tiles<T: Half>(
 }
 
 device::entries! {
-    in hopper: tiles(centroids: In<T>, c_norms: In<f32>, largest: In<u32>, tiles: Out<T>, starts: Out<T>, plain_starts: Out<f32>, k: u32,
+    in ampere: tiles(centroids: In<T>, c_norms: In<f32>, largest: In<u32>, tiles: Out<T>, starts: Out<T>, plain_starts: Out<f32>, k: u32,
         d: u32);
     assign_tiles_f16: (half::f16),
     assign_tiles_bf16: (half::bf16),

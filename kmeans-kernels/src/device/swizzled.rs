@@ -54,6 +54,15 @@ impl<T: Half> Swizzled<'_, T> {
         self.tile.copy_async(Self::place(row, piece), source, from);
     }
 
+    /// This lane's words of the 16 rows from `row` on, a multiple of 8, and the 16 columns from 16·`step` on: as
+    /// [`Half`] orders those of an A, or for rows of Bᵀ the two words of the first 8 rows at 0 and 2, of the other 8 at 1 and 3.
+    /// All 32 lanes take part.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub fn square(self, row: u32, step: u32) -> [u32; 4] {
+        self.tile.square(|y, half| Self::place(row + y, 2 * step + half))
+    }
+
     /// Writes a piece of zeros.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]

@@ -175,3 +175,15 @@ macro_rules! for_each_type {
 }
 
 const _: fn(f16, bf16) = |_, _| ();
+
+/// A tier with tensor cores, whose kernels are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// Warps multiply by themselves.
+    Ampere,
+    /// Four warps multiply together.
+    Hopper,
+}
+
+/// Both.
+pub const TIERS: [Tier; 2] = [Tier::Ampere, Tier::Hopper];

@@ -70,7 +70,7 @@ impl<T: Number> Batch<T> for CudaBatch<'_, T> {
             BatchStart::Given(centroids) => {
                 let all: Vec<T> = groups.iter().flat_map(|_| centroids.iter().copied()).collect();
                 level.centroids = stream.upload(&all)?;
-                start_range(centroids.view())
+                start_range(data.facts, centroids.view())
             }
         };
         let mut inertias = Inertias::new::<T, T>(data, &level.table, &level.sums, range)?;

@@ -34,7 +34,7 @@ pub struct Level<'a, 'p, T> {
     streams: Option<Streams<T>>,
 }
 
-/// What Hopper's streaming kernels take of the points, once they are used, and the labels that they find.
+/// What streaming kernels take of the points, once they are used, and the labels that they find.
 struct Streams<T> {
     streaming: Streaming<T>,
     table: Table,
@@ -44,10 +44,10 @@ struct Streams<T> {
 /// Fewer clusters per group are not worth laying centroids out in tiles of 128: a guess, yet to be measured.
 const STREAM_FROM: u32 = 32;
 
-/// Whether labels of groups of these points are found by Hopper's streaming kernels.
+/// Whether labels of groups of these points are found by streaming kernels.
 pub fn streams<T: Number>(tier: &str, facts: &Facts, sum_words: u32, k: usize) -> bool {
     let (clusters, d) = (k as u32, facts.d as u32);
-    tier == "hopper"
+    tier != "portable"
         && clusters >= STREAM_FROM
         && !launch::groups_fuse(clusters, d, sum_words)
         && can_stream_groups::<T>(facts, k)
@@ -150,7 +150,7 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
         self.sums.add_up(data, &self.labels)
     }
 
-    /// Labels by Hopper's tensor cores.
+    /// Labels by tensor cores.
     fn stream(&mut self, most: u32) -> Result<(), Error> {
         let (data, k) = (self.data, self.k);
         let streams = match &mut self.streams {

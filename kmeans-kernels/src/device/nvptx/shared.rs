@@ -125,6 +125,23 @@ impl<'a, T: Element> Shared<'a, T> {
         }
     }
 
+    /// Words of four squares of 8 rows of 16 bytes: squares 0 and 1 are the first and the next 8 rows of their left half, 2 and 3
+    /// of their right half. `at` says where row y of 16 begins in half 0 or 1, a multiple of 16 bytes. Of each square the
+    /// lane has word lane % 4 of row lane / 4. All 32 lanes take part.
+    #[inline(always)]
+    pub fn square(self, at: impl Fn(u32, u32) -> u32) -> [u32; 4] {
+        let lane = super::super::lane();
+        // A lane names a row: lanes 0 to 7 those of the first square, and so on.
+        let address = self.start + at(lane % 16, lane / 16) * T::SIZE;
+        let (a, b, c, d);
+        // SAFETY: as for `get`; the whole warp takes part, as the emulator checks. Not `pure`, so that it stays where the warp passes.
+        unsafe {
+            asm!("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{{}, {}, {}, {}}}, [{}];", out(reg32) a, out(reg32) b,
+                out(reg32) c, out(reg32) d, in(reg32) address, options(readonly, nostack));
+        }
+        [a, b, c, d]
+    }
+
     /// Writes 16 bytes of zeros from element `to` on, a multiple of 16 bytes.
     #[inline(always)]
     pub fn clear16(self, to: u32) {

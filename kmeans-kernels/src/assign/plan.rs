@@ -1,0 +1,76 @@
+//! Which rows a block of the streaming kernels takes, and what it is told of them.
+
+use crate::device::In;
+use crate::groups::Table;
+use kmeans_core::launch::STREAM_ROWS as ROWS;
+
+/// How many slices of 64 columns a row has.
+pub trait Columns {
+    /// That many; 0 for any number.
+    const SLICES: u32;
+}
+
+/// Rows of up to 64·N columns.
+pub struct Slices<const N: u32>;
+
+impl<const N: u32> Columns for Slices<N> {
+    const SLICES: u32 = N;
+}
+
+/// Some rows that are compared with the same centroids.
+#[derive(Clone, Copy)]
+pub struct Rows {
+    /// The first of them.
+    pub first: u64,
+    /// After the last of them.
+    pub end: u64,
+    /// The group of centroids.
+    pub group: u32,
+}
+
+/// Which rows blocks take: block b of g takes number b, b + g, b + 2g and so on.
+pub trait Plan: Copy {
+    /// Number `index`, if there is one: at most 256 rows.
+    fn rows(self, index: u32) -> Option<Rows>;
+}
+
+/// n rows, compared with one group of centroids.
+#[derive(Clone, Copy)]
+pub(super) struct All(pub u64);
+
+impl Plan for All {
+    #[inline(always)]
+    fn rows(self, index: u32) -> Option<Rows> {
+        let first = index as u64 * ROWS as u64;
+        if first < self.0 { Some(Rows { first, end: self.0.min(first + ROWS as u64), group: 0 }) } else { None }
+    }
+}
+
+/// Tiles of groups of rows, of 256 rows at most.
+#[derive(Clone, Copy)]
+pub(super) struct Tiles<'a> {
+    pub table: Table<'a>,
+    pub tiles: u32,
+}
+
+impl Plan for Tiles<'_> {
+    #[inline(always)]
+    fn rows(self, index: u32) -> Option<Rows> {
+        if index >= self.tiles {
+            return None;
+        }
+        let tile = self.table.tile_number(index)?;
+        Some(Rows { first: tile.first, end: tile.end, group: tile.group })
+    }
+}
+
+/// The points and what is known about them.
+#[derive(Clone, Copy)]
+pub(super) struct Points<'a, T> {
+    pub elements: In<'a, T>,
+    /// |x'|² of each.
+    pub norms: In<'a, f32>,
+    /// |x' − x̃| of each, if rounded.
+    pub errors: Option<In<'a, f32>>,
+    pub d: u32,
+}
