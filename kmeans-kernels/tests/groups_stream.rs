@@ -94,7 +94,8 @@ fn labels<T: Number, H: Half>(
     let e = &emulator;
     let flat: Vec<u64> = problem.groups.iter().flat_map(|g| [g.start as u64, g.end as u64]).collect();
     let ranges = e.buffer("ranges", &flat);
-    let (tile_starts, owners, count) = cut(e, &ranges, groups, n, contract::STREAM_ROWS);
+    let tile_rows = if tier == Tier::Ampere { contract::STREAM_MMA_ROWS } else { contract::STREAM_ROWS };
+    let (tile_starts, owners, count) = cut(e, &ranges, groups, n, tile_rows);
     let (points, centroids) = (e.buffer("points", &problem.points), e.buffer("centroids", &problem.centroids));
     let (x, c) = (prepare(e, &points, n), prepare(e, &centroids, groups as u64 * k as u64));
     let laid_tiles = groups as usize * k.div_ceil(128) as usize;
@@ -111,17 +112,15 @@ fn labels<T: Number, H: Half>(
     let (rows, codes) = (e.uninitialised("open rows", room as usize), e.uninitialised("open codes", room as usize * 8));
     let open = e.buffer("open", &[0]);
     let kernel: &Kernel = match (width, c.errors.is_some()) {
-        (..=64, false) if tier == Tier::Ampere => &contract::GROUPS_STREAM_MMA_64,
-        (_, false) if tier == Tier::Ampere => &contract::GROUPS_STREAM_MMA_128,
-        (..=64, true) if tier == Tier::Ampere => &contract::GROUPS_STREAM_MMA_64_ROUNDED,
-        (_, true) if tier == Tier::Ampere => &contract::GROUPS_STREAM_MMA_128_ROUNDED,
+        (_, false) if tier == Tier::Ampere => &contract::GROUPS_STREAM_MMA,
+        (_, true) if tier == Tier::Ampere => &contract::GROUPS_STREAM_MMA_ROUNDED,
         (..=64, false) => &contract::GROUPS_STREAM_64,
         (_, false) => &contract::GROUPS_STREAM_128,
         (..=64, true) => &contract::GROUPS_STREAM_64_ROUNDED,
         (_, true) => &contract::GROUPS_STREAM_128_ROUNDED,
     };
     let geometry = match tier {
-        Tier::Ampere => contract::groups_stream_mma(count, width, MULTIPROCESSORS),
+        Tier::Ampere => contract::groups_stream_mma(count, MULTIPROCESSORS),
         Tier::Hopper => contract::groups_stream(count, width, MULTIPROCESSORS),
     };
     launch(e, kernel, geometry, || {
@@ -135,12 +134,8 @@ fn labels<T: Number, H: Half>(
         }
         let count = count as u32;
         if tier == Tier::Ampere {
-            let stream = match width {
-                ..=64 => stream_mma::stream_groups::<H, Slices<1>>,
-                _ => stream_mma::stream_groups::<H, Slices<2>>,
-            };
             let starts = plain.input();
-            return stream(
+            return stream_mma::stream_groups(
                 elements,
                 laid,
                 starts,
@@ -191,11 +186,7 @@ fn labels<T: Number, H: Half>(
         let (elements, laid, starts) = (halves(&x.elements), halves(&laid), halves(&starts));
         launch(e, kernel, geometry, || {
             if tier == Tier::Ampere {
-                let stream = match width {
-                    ..=64 => stream_mma::stream_groups_rounded::<Slices<1>>,
-                    _ => stream_mma::stream_groups_rounded::<Slices<2>>,
-                };
-                return stream(
+                return stream_mma::stream_groups_rounded(
                     elements.input(),
                     laid.input(),
                     plain.input(),

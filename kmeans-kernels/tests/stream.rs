@@ -9,8 +9,7 @@ use kmeans_core::reference;
 use kmeans_kernels::assign::plan::Slices;
 use kmeans_kernels::assign::stream::{stream, stream_rounded};
 use kmeans_kernels::assign::stream_long::{stream_long, stream_long_rounded};
-use kmeans_kernels::assign::stream_mma::{self, Any};
-use kmeans_kernels::assign::{halves, settle, tiles};
+use kmeans_kernels::assign::{halves, settle, stream_mma, tiles};
 use kmeans_kernels::device::emulated::{Buffer, Emulator};
 use kmeans_kernels::device::{Half, Number};
 
@@ -58,15 +57,8 @@ impl Open {
 /// Which kernel takes rows of `d` columns, and how it is launched.
 fn kernel(tier: Tier, n: u64, d: u32, is_rounded: bool) -> (&'static Kernel, Geometry) {
     if tier == Tier::Ampere {
-        let kernel = match (d, is_rounded) {
-            (..=64, false) => &contract::ASSIGN_STREAM_MMA_64,
-            (..=64, true) => &contract::ASSIGN_STREAM_MMA_64_ROUNDED,
-            (..=128, false) => &contract::ASSIGN_STREAM_MMA_128,
-            (..=128, true) => &contract::ASSIGN_STREAM_MMA_128_ROUNDED,
-            (_, false) => &contract::ASSIGN_STREAM_MMA_LONG,
-            (_, true) => &contract::ASSIGN_STREAM_MMA_LONG_ROUNDED,
-        };
-        return (kernel, contract::assign_stream_mma(n, d, MULTIPROCESSORS));
+        let kernel = if is_rounded { &contract::ASSIGN_STREAM_MMA_ROUNDED } else { &contract::ASSIGN_STREAM_MMA };
+        return (kernel, contract::assign_stream_mma(n, MULTIPROCESSORS));
     }
     let short = contract::assign_stream(n, d, MULTIPROCESSORS);
     match (d, is_rounded) {
@@ -120,13 +112,8 @@ fn of_halves<T: Half>(tier: Tier, points: &[T], centroids: &[T], d: usize, room:
         let (labels, others) = (open.labels.output(), open.others.output());
         let (rows, codes, count) = (open.rows.output(), open.codes.output(), open.count.output());
         if tier == Tier::Ampere {
-            let stream = match d {
-                ..=64 => stream_mma::stream::<T, Slices<1>>,
-                ..=128 => stream_mma::stream::<T, Slices<2>>,
-                _ => stream_mma::stream::<T, Any>,
-            };
             let starts = plain.input();
-            stream(x, tiles, starts, norms, largest, labels, others, rows, codes, count, room, n, k, d);
+            stream_mma::stream(x, tiles, starts, norms, largest, labels, others, rows, codes, count, room, n, k, d);
         } else if d > 128 {
             let starts = plain.input();
             stream_long(x, tiles, starts, norms, largest, labels, others, rows, codes, count, room, n, k, d);
@@ -189,13 +176,10 @@ fn of_singles(
         let (largest, labels, others) = (largest.input(), open.labels.output(), open.others.output());
         let (rows, codes, count) = (open.rows.output(), open.codes.output(), open.count.output());
         if tier == Tier::Ampere {
-            let stream = match width {
-                ..=64 => stream_mma::stream_rounded::<Slices<1>>,
-                ..=128 => stream_mma::stream_rounded::<Slices<2>>,
-                _ => stream_mma::stream_rounded::<Any>,
-            };
             let starts = plain.input();
-            stream(x, tiles, starts, norms, errors, largest, labels, others, rows, codes, count, room, n, k, width);
+            stream_mma::stream_rounded(
+                x, tiles, starts, norms, errors, largest, labels, others, rows, codes, count, room, n, k, width,
+            );
         } else if width > 128 {
             let starts = plain.input();
             stream_long_rounded(

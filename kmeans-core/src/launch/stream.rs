@@ -26,6 +26,8 @@ use super::{Argument, Geometry, Kernel, Type, at_most, input, kernel, output, va
 pub const STREAM_ROWS: u32 = 256;
 /// Rows that a block of [`ASSIGN_STREAM_LONG`] takes at a time.
 pub const STREAM_LONG_ROWS: u32 = 128;
+/// Rows that a block of [`ASSIGN_STREAM_MMA`] takes at a time, 16 per warp: with more warps, threads would lack registers.
+pub const STREAM_MMA_ROWS: u32 = 192;
 /// Centroids of a tile of [`ASSIGN_TILES`].
 pub const TILE_ROWS: u32 = 128;
 /// Blocks that share a tile in [`ASSIGN_TILES`].
@@ -167,22 +169,11 @@ pub const ASSIGN_STREAM_LONG_ROUNDED: Kernel = kernel(
         D,
     ],
 );
-const STREAM_MMA: Kernel = Kernel { block: 512, ..ASSIGN_STREAM_LONG };
-/// By tier ampere: labels, or candidates, of points of up to 64 columns. Launch: [`assign_stream_mma`].
-pub const ASSIGN_STREAM_MMA_64: Kernel = Kernel { name: "assign_stream_mma_64", ..STREAM_MMA };
-/// The same for points of up to 128 columns. Launch: [`assign_stream_mma`].
-pub const ASSIGN_STREAM_MMA_128: Kernel = Kernel { name: "assign_stream_mma_128", ..STREAM_MMA };
-/// The same for points of any number of columns. Launch: [`assign_stream_mma`].
-pub const ASSIGN_STREAM_MMA_LONG: Kernel = Kernel { name: "assign_stream_mma_long", ..STREAM_MMA };
-const STREAM_MMA_ROUNDED: Kernel = Kernel { block: 512, ..ASSIGN_STREAM_LONG_ROUNDED };
+/// By tier ampere: labels, or candidates, of points of any number of columns. Launch: [`assign_stream_mma`].
+pub const ASSIGN_STREAM_MMA: Kernel = Kernel { name: "assign_stream_mma", block: 384, ..ASSIGN_STREAM_LONG };
 /// The same for rounded points, d being their width. Launch: [`assign_stream_mma`].
-pub const ASSIGN_STREAM_MMA_64_ROUNDED: Kernel = Kernel { name: "assign_stream_mma_64_rounded", ..STREAM_MMA_ROUNDED };
-/// The same for rounded points, d being their width. Launch: [`assign_stream_mma`].
-pub const ASSIGN_STREAM_MMA_128_ROUNDED: Kernel =
-    Kernel { name: "assign_stream_mma_128_rounded", ..STREAM_MMA_ROUNDED };
-/// The same for rounded points, d being their width. Launch: [`assign_stream_mma`].
-pub const ASSIGN_STREAM_MMA_LONG_ROUNDED: Kernel =
-    Kernel { name: "assign_stream_mma_long_rounded", ..STREAM_MMA_ROUNDED };
+pub const ASSIGN_STREAM_MMA_ROUNDED: Kernel =
+    Kernel { name: "assign_stream_mma_rounded", block: 384, ..ASSIGN_STREAM_LONG_ROUNDED };
 /// Labels of the rows that are open. Launch: [`assign_settle`].
 pub const ASSIGN_SETTLE: Kernel = kernel(
     "assign_settle",
@@ -270,10 +261,11 @@ pub const GROUPS_STREAM_64_ROUNDED: Kernel = Kernel { name: "groups_stream_64_ro
 /// The same for rounded points, d being their width. Launch: [`groups_stream`].
 pub const GROUPS_STREAM_128_ROUNDED: Kernel = Kernel { name: "groups_stream_128_rounded", ..GROUPS_STREAM_ROUNDED };
 const GROUPS_PLAIN_STARTS: Argument = input("starts", Type::F32, "[groups, ⌈k/128⌉, 128]");
-const GROUPS_STREAM_MMA: Kernel = kernel(
-    "",
+/// By tier ampere: labels among the centroids of a row's group, or candidates. Launch: [`groups_stream_mma`].
+pub const GROUPS_STREAM_MMA: Kernel = kernel(
+    "groups_stream_mma",
     HALF_TYPES,
-    512,
+    384,
     &[
         POINTS,
         GROUPS_TILES,
@@ -294,15 +286,11 @@ const GROUPS_STREAM_MMA: Kernel = kernel(
         D,
     ],
 );
-/// By tier ampere: labels among the centroids of a row's group, or candidates, of points of up to 64 columns. Launch:
-/// [`groups_stream_mma`].
-pub const GROUPS_STREAM_MMA_64: Kernel = Kernel { name: "groups_stream_mma_64", ..GROUPS_STREAM_MMA };
-/// The same for points of up to 128 columns. Launch: [`groups_stream_mma`].
-pub const GROUPS_STREAM_MMA_128: Kernel = Kernel { name: "groups_stream_mma_128", ..GROUPS_STREAM_MMA };
-const GROUPS_STREAM_MMA_ROUNDED: Kernel = kernel(
-    "",
+/// The same for rounded points, d being their width. Launch: [`groups_stream_mma`].
+pub const GROUPS_STREAM_MMA_ROUNDED: Kernel = kernel(
+    "groups_stream_mma_rounded",
     &[],
-    512,
+    384,
     &[
         HALVES,
         input("tiles", Type::F16, "[groups, ⌈k/128⌉, ⌈d/64⌉, 128, 64]"),
@@ -324,12 +312,6 @@ const GROUPS_STREAM_MMA_ROUNDED: Kernel = kernel(
         D,
     ],
 );
-/// The same for rounded points, d being their width. Launch: [`groups_stream_mma`].
-pub const GROUPS_STREAM_MMA_64_ROUNDED: Kernel =
-    Kernel { name: "groups_stream_mma_64_rounded", ..GROUPS_STREAM_MMA_ROUNDED };
-/// The same for rounded points, d being their width. Launch: [`groups_stream_mma`].
-pub const GROUPS_STREAM_MMA_128_ROUNDED: Kernel =
-    Kernel { name: "groups_stream_mma_128_rounded", ..GROUPS_STREAM_MMA_ROUNDED };
 /// Labels of the rows that are open; `others` of rows of no group is `u32::MAX`. Launch: [`assign_settle`].
 pub const GROUPS_SETTLE: Kernel = kernel(
     "groups_settle",
@@ -387,17 +369,15 @@ pub const fn assign_stream_long(n: u64, multiprocessors: u32) -> Geometry {
     ASSIGN_STREAM_LONG.blocks(at_most(n.div_ceil(STREAM_LONG_ROWS as u64), multiprocessors) as u64, shared)
 }
 
-/// A block per multiprocessor, or fewer if there are few rows. Shared memory: slices of 256 rows, up to 128 columns all of a row,
-/// else two; two slices of tiles and their starts.
-pub const fn assign_stream_mma(n: u64, d: u32, multiprocessors: u32) -> Geometry {
-    let slices = if d <= 64 { 1 } else { 2 };
-    let shared = slices * STREAM_ROWS * 128 + 2 * TILE_ROWS * (128 + 4);
-    ASSIGN_STREAM_MMA_128.blocks(at_most(n.div_ceil(STREAM_ROWS as u64), multiprocessors) as u64, shared)
+/// A block per multiprocessor, or fewer if there are few rows. Shared memory: two slices of rows, two of tiles and their starts.
+pub const fn assign_stream_mma(n: u64, multiprocessors: u32) -> Geometry {
+    let shared = 2 * STREAM_MMA_ROWS * 128 + 2 * TILE_ROWS * (128 + 4);
+    ASSIGN_STREAM_MMA.blocks(at_most(n.div_ceil(STREAM_MMA_ROWS as u64), multiprocessors) as u64, shared)
 }
 
 /// As [`assign_stream_mma`], for `tiles` tiles of rows.
-pub const fn groups_stream_mma(tiles: u64, d: u32, multiprocessors: u32) -> Geometry {
-    assign_stream_mma(tiles * STREAM_ROWS as u64, d, multiprocessors)
+pub const fn groups_stream_mma(tiles: u64, multiprocessors: u32) -> Geometry {
+    assign_stream_mma(tiles * STREAM_MMA_ROWS as u64, multiprocessors)
 }
 
 /// Many rows per block, and some blocks for the list. Shared memory: a list of rows, two counters, and a label and a distance

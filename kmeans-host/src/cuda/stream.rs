@@ -103,6 +103,11 @@ fn room(n: usize) -> usize {
     n / 4 + 1024
 }
 
+/// Rows that a block takes at a time.
+pub fn stream_rows(tier: &str) -> u32 {
+    if tier == "hopper" { launch::STREAM_ROWS } else { launch::STREAM_MMA_ROWS }
+}
+
 /// Whether they can for groups of such points.
 pub fn can_stream_groups<T: Number>(facts: &Facts, k: usize) -> bool {
     can_stream::<T>(facts, k) && width::<T>(facts.d) <= 128
@@ -251,7 +256,7 @@ impl<T: Number> Streaming<T> {
     }
 
     /// The label of every row of a group among the group's own `centroids`, `[groups, k, d]`, from 0 on. `table` is of tiles of
-    /// `STREAM_ROWS` rows.
+    /// [`stream_rows`] rows.
     pub fn assign_groups(
         &mut self,
         data: &Data<'_, T>,
@@ -352,21 +357,15 @@ impl<T: Number> Streaming<T> {
             };
             (kernel, geometry)
         } else {
-            let kernel = match (width, half) {
-                (..=64, true) if table.is_some() => &launch::GROUPS_STREAM_MMA_64,
-                (..=64, false) if table.is_some() => &launch::GROUPS_STREAM_MMA_64_ROUNDED,
-                (_, true) if table.is_some() => &launch::GROUPS_STREAM_MMA_128,
-                (_, false) if table.is_some() => &launch::GROUPS_STREAM_MMA_128_ROUNDED,
-                (..=64, true) => &launch::ASSIGN_STREAM_MMA_64,
-                (..=64, false) => &launch::ASSIGN_STREAM_MMA_64_ROUNDED,
-                (..=128, true) => &launch::ASSIGN_STREAM_MMA_128,
-                (..=128, false) => &launch::ASSIGN_STREAM_MMA_128_ROUNDED,
-                (_, true) => &launch::ASSIGN_STREAM_MMA_LONG,
-                (_, false) => &launch::ASSIGN_STREAM_MMA_LONG_ROUNDED,
+            let kernel = match (table.is_some(), half) {
+                (true, true) => &launch::GROUPS_STREAM_MMA,
+                (true, false) => &launch::GROUPS_STREAM_MMA_ROUNDED,
+                (false, true) => &launch::ASSIGN_STREAM_MMA,
+                (false, false) => &launch::ASSIGN_STREAM_MMA_ROUNDED,
             };
             let geometry = match table {
-                Some(table) => launch::groups_stream_mma(table.tiles, width, multiprocessors),
-                None => launch::assign_stream_mma(n, width, multiprocessors),
+                Some(table) => launch::groups_stream_mma(table.tiles, multiprocessors),
+                None => launch::assign_stream_mma(n, multiprocessors),
             };
             (kernel, geometry)
         };

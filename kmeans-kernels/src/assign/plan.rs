@@ -2,11 +2,10 @@
 
 use crate::device::In;
 use crate::groups::Table;
-use kmeans_core::launch::STREAM_ROWS as ROWS;
 
 /// How many slices of 64 columns a row has.
 pub trait Columns {
-    /// That many; 0 for any number.
+    /// That many.
     const SLICES: u32;
 }
 
@@ -30,23 +29,27 @@ pub struct Rows {
 
 /// Which rows blocks take: block b of g takes number b, b + g, b + 2g and so on.
 pub trait Plan: Copy {
-    /// Number `index`, if there is one: at most 256 rows.
+    /// Number `index`, if there is one: at most as many rows as a block takes at a time.
     fn rows(self, index: u32) -> Option<Rows>;
 }
 
 /// n rows, compared with one group of centroids.
 #[derive(Clone, Copy)]
-pub(super) struct All(pub u64);
+pub(super) struct All {
+    pub n: u64,
+    /// Rows of a block.
+    pub rows: u32,
+}
 
 impl Plan for All {
     #[inline(always)]
     fn rows(self, index: u32) -> Option<Rows> {
-        let first = index as u64 * ROWS as u64;
-        if first < self.0 { Some(Rows { first, end: self.0.min(first + ROWS as u64), group: 0 }) } else { None }
+        let first = index as u64 * self.rows as u64;
+        if first < self.n { Some(Rows { first, end: self.n.min(first + self.rows as u64), group: 0 }) } else { None }
     }
 }
 
-/// Tiles of groups of rows, of 256 rows at most.
+/// Tiles of groups of rows, of as many rows at most.
 #[derive(Clone, Copy)]
 pub(super) struct Tiles<'a> {
     pub table: Table<'a>,

@@ -356,7 +356,7 @@ pub fn stream<T: Half, C: Columns>(
 ) {
     let points = Points { elements: points, norms: x_norms, errors: None, d };
     let results = Results { labels, others, open_rows, open_codes, open, room };
-    run::<T, C, All>(points, All(n), tiles, starts, largest, results, k);
+    run::<T, C, All>(points, All { n, rows: ROWS }, tiles, starts, largest, results, k);
 }
 
 /// Labels of points that [`halves`](super::halves) has rounded.
@@ -380,7 +380,7 @@ pub fn stream_rounded<C: Columns>(
 ) {
     let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), d };
     let results = Results { labels, others, open_rows, open_codes, open, room };
-    run::<half::f16, C, All>(points, All(n), tiles, starts, largest, results, k);
+    run::<half::f16, C, All>(points, All { n, rows: ROWS }, tiles, starts, largest, results, k);
 }
 
 /// Labels of 16-bit points among the centroids of their own group, counted from its first. A table of tiles of 256 rows, `count` of them, says

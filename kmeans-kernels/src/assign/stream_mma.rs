@@ -1,37 +1,32 @@
-//! As [`stream`](super::stream), on Ampere's tensor cores: 16 warps have 16 rows each in registers while slices of 64 columns of tiles
-//! of 128 centroids, laid out by [`tiles`](super::tiles), stream past them through two places in shared memory. Beyond 128 columns
+//! As [`stream`](super::stream), on Ampere's tensor cores: 12 warps have 16 rows each, in shared memory, past which slices of 64 columns
+//! of tiles of 128 centroids stream, laid out by [`tiles`](super::tiles), through two places. Up to 128 columns the rows stay for all tiles; beyond,
 //! slices of rows stream as well, again for each tile.
 //!
 //! A warp multiplies its rows with the slice that is there while the next one is copied; when a tile's last slice is done it
-//! looks through its scores, and other warps of the multiprocessor multiply meanwhile. The next rows are copied to
-//! shared memory during the rounds of those before. There are as many blocks as multiprocessors.
+//! looks through its scores, and other warps of the multiprocessor multiply meanwhile. There are as many blocks as
+//! multiprocessors.
 
 use super::bound::Bound;
 use super::leading::{Leading, Results, Runs};
-use super::plan::{All, Columns, Plan, Points, Rows, Slices, Tiles};
+use super::plan::{All, Plan, Points, Rows, Tiles};
 use crate::device::{
     self, Half, In, Out, Shared, SharedMemory, Swizzled, WARP, Wide, block_index, block_size, commit_copies, grid_size,
     lane, multiply_tiles, sync_block, thread_index, wait_copies,
 };
 use crate::distance::or_zero;
 use crate::groups::Table;
-use kmeans_core::launch::{STREAM_ROWS as ROWS, TILE_ROWS as TILE};
+use kmeans_core::launch::{STREAM_MMA_ROWS as ROWS, TILE_ROWS as TILE};
 
 /// Rows of a warp.
 const OWN: u32 = 16;
 /// Steps of 16 columns in a slice.
-const STEPS: usize = 4;
-/// Most slices of rows in registers.
-const HELD: usize = 2;
+const STEPS: u32 = 4;
 /// Elements that are copied at once, 16 bytes.
 const PIECE: u32 = 8;
 /// Pieces of a row of a slice.
 const PIECES: u32 = 8;
 /// Elements of a slice of a tile.
 const SLICE: u32 = TILE * PIECES * PIECE;
-
-/// A warp's 16 rows of a slice, as products want them.
-type Fragments = [[u32; 4]; STEPS];
 
 /// A slice of a tile of a group's centroids.
 #[derive(Clone, Copy)]
@@ -59,18 +54,6 @@ impl<'a, T: Half> Centroids<'a, T> {
         let places = Swizzled::new(shared, 2 * TILE);
         let start_places = shared.array(2 * TILE);
         Self { tiles, starts, count: k.div_ceil(TILE), slices: d.div_ceil(Swizzled::<T>::ROW), places, start_places }
-    }
-
-    /// The slice after `at`; the first of the next rows', if there are any.
-    #[inline(always)]
-    fn after(self, at: Slice, next: Option<Rows>) -> Option<Slice> {
-        if at.slice + 1 < self.slices {
-            Some(Slice { slice: at.slice + 1, ..at })
-        } else if at.tile + 1 < self.count {
-            Some(Slice { tile: at.tile + 1, slice: 0, ..at })
-        } else {
-            next.map(|rows| Slice { group: rows.group, tile: 0, slice: 0 })
-        }
     }
 
     /// Begins to copy a slice to place `place`, and with a tile's first one the starts of its scores to place `tile_place`.
@@ -104,10 +87,11 @@ impl<'a, T: Half> Centroids<'a, T> {
         scores
     }
 
-    /// Adds the products of rows with the slice in `place`.
+    /// Adds the products of the warp's rows, from row `own` of `rows` on, with the slice in `place`.
     #[inline(always)]
-    fn multiply(self, rows: &Fragments, place: u32, scores: &mut Wide) {
-        for (step, &a) in (0..).zip(rows) {
+    fn multiply(self, rows: Swizzled<T>, own: u32, place: u32, scores: &mut Wide) {
+        for step in 0..STEPS {
+            let a = rows.square(own, step);
             for j in 0..8 {
                 let b = self.places.square(place * TILE + 16 * j, step);
                 let j = j as usize;
@@ -118,7 +102,7 @@ impl<'a, T: Half> Centroids<'a, T> {
     }
 }
 
-/// Begins to copy slice `slice` of some rows to the 256 rows of `to` from `at` on, with zeros beyond the matrix.
+/// Begins to copy slice `slice` of some rows to the rows of `to` from `at` on, with zeros beyond the matrix.
 #[inline(always)]
 fn copy_rows<T: Half>(points: Points<T>, rows: Rows, slice: u32, to: Swizzled<T>, at: u32) {
     let (d, piece) = (points.d, thread_index() % PIECES);
@@ -140,13 +124,6 @@ fn copy_rows<T: Half>(points: Points<T>, rows: Rows, slice: u32, to: Swizzled<T>
     }
 }
 
-/// This warp's rows of the slice that begins at row `at`.
-#[inline(always)]
-fn fragments<T: Half>(rows: Swizzled<T>, at: u32) -> Fragments {
-    let first = at + thread_index() / WARP * OWN;
-    [0, 1, 2, 3].map(|step| rows.square(first, step))
-}
-
 /// The first of a lane's two rows.
 #[inline(always)]
 fn own_row(rows: Rows) -> u64 {
@@ -161,7 +138,9 @@ fn has_rows(rows: Rows) -> bool {
 
 /// Nothing seen yet of a lane's two rows.
 #[inline(always)]
-fn nothing<T: Half>(points: Points<T>, bound: Bound, rows: Rows) -> Leading {
+fn nothing<T: Half>(points: Points<T>, largest: In<u32>, rows: Rows) -> Leading {
+    let error = if points.errors.is_some() { largest.get(1) } else { 0 };
+    let bound = Bound::new::<T>(largest.get(0), error, points.d);
     let margin = |row: u64| {
         if row >= rows.end {
             return 0.0;
@@ -173,89 +152,22 @@ fn nothing<T: Half>(points: Points<T>, bound: Bound, rows: Rows) -> Leading {
     Leading::new([margin(row), margin(row + 8)])
 }
 
-/// Waits for the copies of all threads; what was read before may be copied over after.
+/// Where slice `slice` of rows lies, of two places: in its own if there are two of them, in that of the round if there is one, else
+/// beside the slice of the tile in `place`.
+///
+/// Slices that stay for all tiles are copied with the first tile's: by then it is the other slice, or the other round's,
+/// that is in use.
 #[inline(always)]
-fn meet() {
-    wait_copies::<0>();
-    sync_block();
-}
-
-/// The bound for rows of points.
-#[inline(always)]
-fn bound_of<T: Half>(points: Points<T>, largest: In<u32>) -> Bound {
-    let error = if points.errors.is_some() { largest.get(1) } else { 0 };
-    Bound::new::<T>(largest.get(0), error, points.d)
-}
-
-/// Up to 128 columns.
-#[inline(always)]
-fn run_short<T: Half, C: Columns>(
-    points: Points<T>,
-    plan: impl Plan,
-    (tiles, starts): (In<T>, In<f32>),
-    largest: In<u32>,
-    results: Results,
-    k: u32,
-) {
-    let mut index = block_index();
-    let Some(first) = plan.rows(index) else { return };
-    let mut shared = SharedMemory::new();
-    let staged = Swizzled::new(&mut shared, C::SLICES * ROWS);
-    let centroids = Centroids::new(&mut shared, tiles, starts, k, C::SLICES * Swizzled::<T>::ROW);
-    let stage = |rows: Rows| {
-        for slice in 0..C::SLICES {
-            copy_rows(points, rows, slice, staged, slice * ROWS);
-        }
-    };
-    let (bound, runs) = (bound_of(points, largest), Runs::new(centroids.count));
-    let (mut place, mut tile_place) = (0, 0);
-    stage(first);
-    centroids.copy(Slice { group: first.group, tile: 0, slice: 0 }, place, tile_place);
-    commit_copies();
-    while let Some(rows) = plan.rows(index) {
-        index += grid_size();
-        let next = plan.rows(index);
-        meet();
-        let mut held = [[[0; 4]; STEPS]; HELD];
-        for (slice, held) in (0..C::SLICES).zip(&mut held) {
-            *held = fragments(staged, slice * ROWS);
-        }
-        sync_block();
-        if let Some(next) = next {
-            stage(next);
-        }
-        let mut leading = nothing(points, bound, rows);
-        for tile in 0..centroids.count {
-            let mut scores = [[0.0; 4]; 16];
-            for (slice, held) in (0..C::SLICES).zip(&held) {
-                if tile != 0 || slice != 0 {
-                    meet();
-                }
-                if slice == 0 {
-                    scores = centroids.begin(tile_place);
-                    tile_place ^= 1;
-                }
-                let at = Slice { group: rows.group, tile, slice };
-                if let Some(after) = centroids.after(at, next) {
-                    centroids.copy(after, place ^ 1, tile_place);
-                }
-                commit_copies();
-                if has_rows(rows) {
-                    centroids.multiply(held, place, &mut scores);
-                }
-                place ^= 1;
-            }
-            if has_rows(rows) {
-                leading.offer(&scores, tile, runs);
-            }
-        }
-        leading.conclude(own_row(rows), rows.end, results);
+fn place_of(slices: u32, slice: u32, round: u32, place: u32) -> u32 {
+    match slices {
+        1 => round % 2,
+        2 => slice,
+        _ => place,
     }
 }
 
-/// Any number of columns.
 #[inline(always)]
-fn run_long<T: Half>(
+fn run<T: Half>(
     points: Points<T>,
     plan: impl Plan,
     (tiles, starts): (In<T>, In<f32>),
@@ -268,70 +180,69 @@ fn run_long<T: Half>(
     let mut shared = SharedMemory::new();
     let staged = Swizzled::new(&mut shared, 2 * ROWS);
     let centroids = Centroids::new(&mut shared, tiles, starts, k, points.d);
-    let (bound, runs) = (bound_of(points, largest), Runs::new(centroids.count));
-    let (mut place, mut tile_place) = (0, 0);
+    let (count, slices) = (centroids.count, centroids.slices);
+    let runs = Runs::new(count);
+    let (mut place, mut tile_place, mut round) = (0, 0, 0);
     copy_rows(points, first, 0, staged, 0);
     centroids.copy(Slice { group: first.group, tile: 0, slice: 0 }, place, tile_place);
     commit_copies();
+    // The plan is asked again and again: registers are short.
     while let Some(rows) = plan.rows(index) {
-        index += grid_size();
-        let next = plan.rows(index);
-        let mut leading = nothing(points, bound, rows);
-        for tile in 0..centroids.count {
+        let mut leading = nothing(points, largest, rows);
+        let (is_used, group) = (has_rows(rows), rows.group);
+        for tile in 0..count {
             let mut scores = [[0.0; 4]; 16];
-            for slice in 0..centroids.slices {
-                meet();
+            for slice in 0..slices {
+                // The slices to be used now are there, and those used before may be copied over.
+                wait_copies::<0>();
+                sync_block();
                 if slice == 0 {
                     scores = centroids.begin(tile_place);
                     tile_place ^= 1;
                 }
-                let at = Slice { group: rows.group, tile, slice };
-                if let Some(after) = centroids.after(at, next) {
-                    let is_last = slice + 1 == centroids.slices && tile + 1 == centroids.count;
-                    let rows = if is_last { next.unwrap_or(rows) } else { rows };
-                    copy_rows(points, rows, after.slice, staged, (place ^ 1) * ROWS);
+                // What comes after these.
+                let mut next = (Slice { group, tile, slice: slice + 1 }, index, round);
+                if next.0.slice == slices {
+                    next.0 = Slice { group, tile: tile + 1, slice: 0 };
+                }
+                if next.0.tile == count {
+                    next = (Slice { group, tile: 0, slice: 0 }, index + grid_size(), round + 1);
+                }
+                let (mut after, index, round_after) = next;
+                let mut is_there = true;
+                if slices > 2 || after.tile == 0 {
+                    if let Some(rows) = plan.rows(index) {
+                        let to = place_of(slices, after.slice, round_after, place ^ 1);
+                        copy_rows(points, rows, after.slice, staged, to * ROWS);
+                        after.group = rows.group;
+                    } else {
+                        is_there = false;
+                    }
+                }
+                if is_there {
                     centroids.copy(after, place ^ 1, tile_place);
                 }
                 commit_copies();
-                if has_rows(rows) {
-                    centroids.multiply(&fragments(staged, place * ROWS), place, &mut scores);
+                if is_used {
+                    let own = place_of(slices, slice, round, place) * ROWS + thread_index() / WARP * OWN;
+                    centroids.multiply(staged, own, place, &mut scores);
                 }
                 place ^= 1;
             }
-            if has_rows(rows) {
+            if is_used {
                 leading.offer(&scores, tile, runs);
             }
         }
-        leading.conclude(own_row(rows), rows.end, results);
-    }
-}
-
-/// Rows of any number of columns.
-pub struct Any;
-
-impl Columns for Any {
-    const SLICES: u32 = 0;
-}
-
-#[inline(always)]
-fn run<T: Half, C: Columns>(
-    points: Points<T>,
-    plan: impl Plan,
-    centroids: (In<T>, In<f32>),
-    largest: In<u32>,
-    results: Results,
-    k: u32,
-) {
-    if C::SLICES == 0 {
-        run_long(points, plan, centroids, largest, results, k);
-    } else {
-        run_short::<T, C>(points, plan, centroids, largest, results, k);
+        if let Some(rows) = plan.rows(index) {
+            leading.conclude(own_row(rows), rows.end, results);
+        }
+        (index, round) = (index + grid_size(), round + 1);
     }
 }
 
 /// Labels of 16-bit points, as they are; `lengths` has prepared the points.
 #[inline(always)]
-pub fn stream<T: Half, C: Columns>(
+pub fn stream<T: Half>(
     points: In<T>,
     tiles: In<T>,
     starts: In<f32>,
@@ -349,12 +260,12 @@ pub fn stream<T: Half, C: Columns>(
 ) {
     let points = Points { elements: points, norms: x_norms, errors: None, d };
     let results = Results { labels, others, open_rows, open_codes, open, room };
-    run::<T, C>(points, All(n), (tiles, starts), largest, results, k);
+    run(points, All { n, rows: ROWS }, (tiles, starts), largest, results, k);
 }
 
 /// Labels of points that [`halves`](super::halves) has rounded.
 #[inline(always)]
-pub fn stream_rounded<C: Columns>(
+pub fn stream_rounded(
     halves: In<half::f16>,
     tiles: In<half::f16>,
     starts: In<f32>,
@@ -373,12 +284,12 @@ pub fn stream_rounded<C: Columns>(
 ) {
     let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), d };
     let results = Results { labels, others, open_rows, open_codes, open, room };
-    run::<half::f16, C>(points, All(n), (tiles, starts), largest, results, k);
+    run(points, All { n, rows: ROWS }, (tiles, starts), largest, results, k);
 }
 
 /// Labels of 16-bit points among the centroids of their own group: as the kernel of the same name in [`stream`](super::stream).
 #[inline(always)]
-pub fn stream_groups<T: Half, C: Columns>(
+pub fn stream_groups<T: Half>(
     points: In<T>,
     tiles: In<T>,
     starts: In<f32>,
@@ -400,12 +311,12 @@ pub fn stream_groups<T: Half, C: Columns>(
     let points = Points { elements: points, norms: x_norms, errors: None, d };
     let table = Table { ranges, starts: tile_starts, owners, tile_rows: ROWS };
     let results = Results { labels, others, open_rows, open_codes, open, room };
-    run::<T, C>(points, Tiles { table, tiles: count }, (tiles, starts), largest, results, k);
+    run(points, Tiles { table, tiles: count }, (tiles, starts), largest, results, k);
 }
 
 /// The same for points that [`halves`](super::halves) has rounded.
 #[inline(always)]
-pub fn stream_groups_rounded<C: Columns>(
+pub fn stream_groups_rounded(
     halves: In<half::f16>,
     tiles: In<half::f16>,
     starts: In<f32>,
@@ -428,43 +339,34 @@ pub fn stream_groups_rounded<C: Columns>(
     let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), d };
     let table = Table { ranges, starts: tile_starts, owners, tile_rows: ROWS };
     let results = Results { labels, others, open_rows, open_codes, open, room };
-    run::<half::f16, C>(points, Tiles { table, tiles: count }, (tiles, starts), largest, results, k);
+    run(points, Tiles { table, tiles: count }, (tiles, starts), largest, results, k);
 }
 
 device::entries! {
     in ampere: stream(points: In<T>, tiles: In<T>, starts: In<f32>, x_norms: In<f32>, largest: In<u32>, labels: Out<u32>,
         others: Out<u32>, open_rows: Out<u64>, open_codes: Out<u32>, open: Out<u32>, room: u32, n: u64, k: u32, d: u32);
-    assign_stream_mma_64_f16: (half::f16, Slices<1>),
-    assign_stream_mma_64_bf16: (half::bf16, Slices<1>),
-    assign_stream_mma_128_f16: (half::f16, Slices<2>),
-    assign_stream_mma_128_bf16: (half::bf16, Slices<2>),
-    assign_stream_mma_long_f16: (half::f16, Any),
-    assign_stream_mma_long_bf16: (half::bf16, Any),
+    assign_stream_mma_f16: (half::f16),
+    assign_stream_mma_bf16: (half::bf16),
 }
 
 device::entries! {
     in ampere: stream_rounded(halves: In<half::f16>, tiles: In<half::f16>, starts: In<f32>, x_norms: In<f32>,
         x_errors: In<f32>, largest: In<u32>, labels: Out<u32>, others: Out<u32>, open_rows: Out<u64>, open_codes: Out<u32>,
         open: Out<u32>, room: u32, n: u64, k: u32, d: u32);
-    assign_stream_mma_64_rounded: (Slices<1>),
-    assign_stream_mma_128_rounded: (Slices<2>),
-    assign_stream_mma_long_rounded: (Any),
+    assign_stream_mma_rounded: (),
 }
 
 device::entries! {
     in ampere: stream_groups(points: In<T>, tiles: In<T>, starts: In<f32>, x_norms: In<f32>, largest: In<u32>,
         ranges: In<u64>, tile_starts: In<u32>, owners: In<u32>, labels: Out<u32>, others: Out<u32>, open_rows: Out<u64>,
         open_codes: Out<u32>, open: Out<u32>, room: u32, count: u32, k: u32, d: u32);
-    groups_stream_mma_64_f16: (half::f16, Slices<1>),
-    groups_stream_mma_64_bf16: (half::bf16, Slices<1>),
-    groups_stream_mma_128_f16: (half::f16, Slices<2>),
-    groups_stream_mma_128_bf16: (half::bf16, Slices<2>),
+    groups_stream_mma_f16: (half::f16),
+    groups_stream_mma_bf16: (half::bf16),
 }
 
 device::entries! {
     in ampere: stream_groups_rounded(halves: In<half::f16>, tiles: In<half::f16>, starts: In<f32>, x_norms: In<f32>,
         x_errors: In<f32>, largest: In<u32>, ranges: In<u64>, tile_starts: In<u32>, owners: In<u32>, labels: Out<u32>,
         others: Out<u32>, open_rows: Out<u64>, open_codes: Out<u32>, open: Out<u32>, room: u32, count: u32, k: u32, d: u32);
-    groups_stream_mma_64_rounded: (Slices<1>),
-    groups_stream_mma_128_rounded: (Slices<2>),
+    groups_stream_mma_rounded: (),
 }

@@ -5,7 +5,7 @@ use kmeans_core::launch;
 use super::super::Number;
 use super::super::driver::{Arg, Array, read, write};
 use super::super::job::Data;
-use super::super::stream::{Streaming, can_stream_groups};
+use super::super::stream::{Streaming, can_stream_groups, stream_rows};
 use super::super::sums::Sums;
 use super::table::Table;
 use crate::Error;
@@ -158,7 +158,7 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
             none => {
                 let mut streaming = Streaming::new(data)?;
                 streaming.close_all(data)?;
-                let table = self.table.cut(data, data.n(), launch::STREAM_ROWS)?;
+                let table = self.table.cut(data, data.n(), stream_rows(data.stream.gpu().tier.name))?;
                 none.insert(Streams { streaming, table, found: data.stream.array(data.facts.n)? })
             }
         };
