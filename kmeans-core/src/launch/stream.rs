@@ -1,4 +1,4 @@
-//! Assignment with Hopper's tensor cores kept busy: several kernels, one after the other.
+//! Assignment with tensor cores kept busy: several kernels, one after the other.
 //!
 //! Labels of f16 and bf16 points take, in this order:
 //!
@@ -16,6 +16,8 @@
 //! [`ASSIGN_STREAM_64_ROUNDED`], [`ASSIGN_STREAM_128_ROUNDED`] or [`ASSIGN_STREAM_LONG_ROUNDED`], all with d = `width`; only
 //! [`ASSIGN_SETTLE`] reads the f32 numbers. Any `centre` gives right labels, and so does any `scale`: a centre near the
 //! middle of the data, and a scale that fills f16, leave less to settle.
+//!
+//! On tier ampere [`ASSIGN_STREAM_MMA`] and [`ASSIGN_STREAM_MMA_ROUNDED`] take the place of the streams, with `plain_starts` for any d.
 //!
 //! All arrays begin at multiples of 16 bytes. d is below 2¹⁶ and k at most 2²⁵.
 
@@ -194,7 +196,8 @@ pub const ASSIGN_SETTLE: Kernel = kernel(
     ],
 );
 
-// The same for groups of rows with centroids of their own: tables are as in `GROUPS_STARTS`, of tiles of `STREAM_ROWS` rows.
+// The same for groups of rows with centroids of their own: tables are as in `GROUPS_STARTS`, of tiles of `STREAM_ROWS` rows, on
+// tier ampere of `STREAM_MMA_ROWS`.
 
 const GROUPS_TILES: Argument = input("tiles", Type::T, "[groups, ⌈k/128⌉, ⌈d/64⌉, 128, 64]");
 const GROUPS_SCORE_STARTS: Argument = input("starts", Type::T, "[groups, ⌈k/128⌉, 128, 16]");
