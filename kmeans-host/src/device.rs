@@ -18,7 +18,8 @@ use crate::Error;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Device {
-    /// Whichever is likely to be faster: a GPU if one can be used and the work is enough for it to pay, else the processor.
+    /// Whichever is likely to be faster: a GPU if one can be used and the work is enough for it to pay, else the processor. A GPU that is not open
+    /// yet pays for more work than one that is: in one call, or in all calls of the process together, such as the frames of a video.
     ///
     /// The environment variable `KMEANS_DEVICE` overrides the choice with the device that it names.
     #[default]

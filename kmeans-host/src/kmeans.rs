@@ -7,7 +7,7 @@ use kmeans_core::seeding as rows_of;
 use kmeans_core::settings::{EmptyCluster, Settings, Stop};
 use ndarray::{Array2, ArrayBase, ArrayView2, Data, Ix1, Ix2};
 
-use crate::choose::{Work, engine_for, resolve};
+use crate::choose::{Work, engine_for, gpu_for, resolve};
 use crate::engine::{Engine, Job, OnSeeding, Outcome, Task};
 use crate::fitted::FittedKMeans;
 use crate::points::{Bytes, Facts, Points};
@@ -171,7 +171,7 @@ impl KMeans {
 
     /// Whether points of shape `dim` are clustered on a GPU.
     pub(crate) fn uses_gpu(&self, dim: (usize, usize)) -> Result<bool, Error> {
-        Ok(engine_for::<f32>(resolve(self.device)?, self.work(dim))?.is_gpu())
+        Ok(gpu_for::<f32>(self.device, self.work(dim))?.is_some())
     }
 
     fn fit_points<'p, T: Element>(

@@ -5,19 +5,22 @@
 //! ```
 //!
 //! One JSON row per number of clusters and way of clustering. The start is evenly spaced pixels and iterations end at the cap or when the labels
-//! repeat, so that `peers/image.py` can do the same work; but for "rgb, defaults", which has the library's start and stop rule. `ms` is the whole call, `rounds_ms` the time between the ends of its first and last
-//! rounds, scaled to all of them: on a GPU the kernels and what the host decides, without transfers.
+//! repeat, so that `peers/image.py` can do the same work; but for "rgb, defaults", which has the library's start and stop rule. `ms` is the whole call.
+//!
+//! `on_gpu` is one more call (with `--video`, one more frame), each of its steps between two events on the device: kernels, of which those
+//! of the rounds; copies from the host and to the host; copies within the device and clearing; and how many steps there were.
 
 use std::error::Error;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use clap::Parser;
 use kmeans_benches::row::{median, ms};
 use kmeans_host::image::{Features, Segmentation, Video, open, psnr};
-use kmeans_host::{Control, Device, EmptyCluster, Init, KMeans, Progress, Stop};
+use kmeans_host::kernels::{Gpu, Profile, Step};
+use kmeans_host::{Device, EmptyCluster, Init, KMeans, Stop};
 use ndarray::Array3;
+use serde::Serialize;
 use serde_json::json;
 
 /// Times the segmentation of an image and prints JSON rows.
@@ -64,14 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Times every way of clustering.
 fn segment(image: &Array3<u8>, k: usize, args: &Args) -> Result<(), Box<dyn Error>> {
     let (height, width, _) = image.dim();
-    let ends: Arc<Mutex<Vec<Instant>>> = Arc::default();
-    let round_ends = ends.clone();
-    let defaults = KMeans::new(k).device(args.device).on_progress(move |progress| {
-        if let Progress::Iteration { .. } = progress {
-            round_ends.lock().expect("nobody panics").push(Instant::now());
-        }
-        Control::Continue
-    });
+    let defaults = KMeans::new(k).device(args.device);
     let kmeans = defaults
         .clone()
         .init(Init::EvenlySpaced)
@@ -89,25 +85,24 @@ fn segment(image: &Array3<u8>, k: usize, args: &Args) -> Result<(), Box<dyn Erro
             continue;
         }
         let segmentation = Segmentation::new(k).kmeans(kmeans.clone()).features(features).every_pixel(every_pixel);
-        let (mut times, mut rounds) = (Vec::new(), Vec::new());
+        let mut times = Vec::new();
         let mut last = None;
-        for _ in 0..args.runs {
-            ends.lock().expect("nobody panics").clear();
-            let begun = Instant::now();
+        let call = || {
             let segmented = segmentation.segment(image)?;
             let quantized = segmented.quantized();
+            Ok::<_, kmeans_host::Error>((segmented, quantized))
+        };
+        for _ in 0..args.runs {
+            let begun = Instant::now();
+            let done = call()?;
             times.push(begun.elapsed());
-            let ends = ends.lock().expect("nobody panics");
-            if let [first, .., last] = ends[..] {
-                rounds.push((last - first) * ends.len() as u32 / (ends.len() as u32 - 1));
-            }
-            last = Some((segmented, quantized));
+            last = Some(done);
         }
         let (segmented, quantized) = last.ok_or("no run")?;
         let row = json!({
             "case": name, "width": width, "height": height, "k": k, "engine": segmented.engine(),
             "iterations": segmented.iterations(), "colours": segmented.distinct_colours(),
-            "ms": ms(median(&times)), "rounds_ms": (!rounds.is_empty()).then(|| ms(median(&rounds))),
+            "ms": ms(median(&times)), "on_gpu": OnGpu::of(segmented.engine(), || call().map(drop))?,
             "inertia": segmented.inertia(), "psnr": psnr(image, &quantized, 255.0)?,
         });
         println!("{row}");
@@ -137,10 +132,47 @@ fn video(image: &Array3<u8>, (width, height): (usize, usize), args: &Args) -> Re
         std::hint::black_box(segmented.quantized());
     }
     let seconds = begun.elapsed().as_secs_f64();
+    let engine = video.segment(&frames[FRAMES - 2])?.engine().to_string();
     let row = json!({
-        "case": "video", "width": width, "height": height, "k": 4, "frames": FRAMES,
+        "case": "video", "width": width, "height": height, "k": 4, "engine": engine, "frames": FRAMES,
         "iterations_per_frame": iterations as f64 / FRAMES as f64, "frames_per_second": FRAMES as f64 / seconds,
+        "on_gpu": OnGpu::of(&engine, || video.segment(&frames[FRAMES - 1]).map(drop))?,
     });
     println!("{row}");
     Ok(())
+}
+
+/// Milliseconds of the steps of a piece of work, between events on the device.
+#[derive(Serialize)]
+struct OnGpu {
+    kernels_ms: f64,
+    rounds_ms: f64,
+    to_device_ms: f64,
+    to_host_ms: f64,
+    other_ms: f64,
+    steps: u64,
+    /// Between two events with nothing between them: what each step's time is too long by, at least.
+    empty_ms: f64,
+}
+
+impl OnGpu {
+    /// Of `work`, if `engine` is what a GPU's engine calls itself.
+    fn of(
+        engine: &str,
+        work: impl FnOnce() -> Result<(), kmeans_host::Error>,
+    ) -> Result<Option<Self>, kmeans_host::Error> {
+        let device = engine.split(' ').next().and_then(|name| name.parse().ok());
+        let Some(Device::Cuda(index)) = device else { return Ok(None) };
+        let ((), Profile { tallies, empty_milliseconds }) = Gpu::open(index)?.profile(work)?;
+        let ms = |is: &dyn Fn(&Step) -> bool| tallies.iter().filter(|t| is(&t.step)).map(|t| t.milliseconds).sum();
+        Ok(Some(Self {
+            kernels_ms: ms(&|step| matches!(step, Step::Kernel(_))),
+            rounds_ms: ms(&|step| matches!(step, Step::Kernel(name) if name.starts_with("fit_"))),
+            to_device_ms: ms(&|step| *step == Step::ToDevice),
+            to_host_ms: ms(&|step| *step == Step::ToHost),
+            other_ms: ms(&|step| matches!(step, Step::Copy | Step::Clear)),
+            steps: tallies.iter().map(|t| t.times).sum(),
+            empty_ms: empty_milliseconds,
+        }))
+    }
 }

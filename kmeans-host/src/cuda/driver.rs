@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -44,6 +45,9 @@ pub const TOGETHER: usize = 1 << 16;
 /// The driver keeps freed memory, up to this share of all there is, for the next fit: to take it from the system anew costs
 /// milliseconds.
 const POOL_SHARE: usize = 64;
+/// Of work that needs less than this share of all memory nobody asks beforehand whether there is as much: asking the driver takes
+/// longer than small work does, and an allocation that fails says the same.
+const LITTLE_SHARE: u64 = 64;
 const RELEASE_THRESHOLD: sys::CUmemPool_attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
 const RESERVED: sys::CUmemPool_attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT;
 const USED: sys::CUmemPool_attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT;
@@ -60,7 +64,11 @@ pub struct Gpu {
     pub multiprocessors: u32,
     /// The best class of kernels it may use.
     pub tier: Tier,
+    /// Bytes of memory in all.
+    memory: u64,
     context: Arc<CudaContext>,
+    /// All that were made; those that nobody else has do the next piece of work.
+    streams: Mutex<Vec<Arc<CudaStream>>>,
     kernels: Mutex<HashMap<String, Arc<Compiled>>>,
     staging: Mutex<Vec<Staging>>,
     notes: Notes,
@@ -127,7 +135,8 @@ impl Gpu {
         unsafe { context.disable_event_tracking() };
         let capability = context.compute_capability()?;
         let count = context.attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
-        let mut kept = (context.total_mem()? / POOL_SHARE) as u64;
+        let memory = context.total_mem()?;
+        let mut kept = (memory / POOL_SHARE) as u64;
         if let Some(pool) = default_pool(&context)? {
             // SAFETY: the attribute is a number of 64 bits, which the driver copies.
             unsafe { result::mem_pool::set_attribute(pool, RELEASE_THRESHOLD, (&raw mut kept).cast())? };
@@ -138,7 +147,9 @@ impl Gpu {
             capability,
             multiprocessors: count.max(1) as u32,
             tier: best_tier(capability, std::env::var(TIER_VARIABLE).ok().as_deref()),
+            memory: memory as u64,
             context,
+            streams: Mutex::new(Vec::new()),
             kernels: Mutex::new(HashMap::new()),
             staging: Mutex::new(Vec::new()),
             notes: Notes::default(),
@@ -161,8 +172,8 @@ impl Gpu {
     }
 
     /// Bytes of memory in all.
-    pub fn total_memory(&self) -> Result<u64, Error> {
-        Ok(self.context.total_mem().map_err(|e| self.failed(e))? as u64)
+    pub fn total_memory(&self) -> u64 {
+        self.memory
     }
 
     /// Waits for all work on the device.
@@ -173,7 +184,15 @@ impl Gpu {
 
     /// A stream for a piece of work.
     pub fn stream(self: &Arc<Self>) -> Result<Stream, Error> {
-        let inner = self.context.new_stream().map_err(|e| self.failed(e))?;
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = match streams.iter().find(|stream| Arc::strong_count(stream) == 1) {
+            Some(idle) => idle.clone(),
+            None => {
+                let new = self.context.new_stream().map_err(|e| self.failed(e))?;
+                streams.push(new.clone());
+                new
+            }
+        };
         Ok(Stream { gpu: self.clone(), inner })
     }
 
@@ -290,7 +309,7 @@ pub fn tiers(capability: (i32, i32)) -> Vec<&'static str> {
     TIERS.iter().filter(|tier| can_run(capability, tier)).map(|tier| tier.name).collect()
 }
 
-/// Pinned memory on the way between host and device, and when the copy that uses it has ended.
+/// Pinned memory on the way between host and device, and when the last copy that uses it has ended.
 struct Staging {
     memory: PinnedHostSlice<u64>,
     copied: CudaEvent,
@@ -435,8 +454,11 @@ impl Stream {
         result.map_err(|e| self.gpu.failed(e))
     }
 
-    /// Returns an error unless `needed` bytes are free.
+    /// Returns an error if `needed` bytes, unless they are few, are more than are free.
     pub fn require(&self, needed: u64) -> Result<(), Error> {
+        if needed < self.gpu.memory / LITTLE_SHARE {
+            return Ok(());
+        }
         let free = self.gpu.free_memory()?;
         if needed <= free { Ok(()) } else { Err(Error::DeviceMemory { index: self.gpu.index, needed, free }) }
     }
@@ -498,7 +520,7 @@ impl Stream {
         for (i, start) in (0..len).step_by(step).enumerate() {
             let range = start..len.min(start + step);
             let buffer = &mut buffers[i % 2];
-            // Wait for the copy before the last, which used this buffer.
+            // Wait for the last copy that used this buffer.
             self.check(buffer.copied.synchronize())?;
             let memory = self.check(buffer.memory.as_mut_ptr())?.cast::<E>();
             // SAFETY: the buffer has `STAGING_BYTES` aligned bytes, nobody else has it and no copy uses it any more; every
@@ -512,9 +534,6 @@ impl Stream {
             })?;
             self.check(buffer.copied.record(&self.inner))?;
         }
-        for buffer in &buffers {
-            self.check(buffer.copied.synchronize())?;
-        }
         self.give_back(buffers);
         Ok(())
     }
@@ -526,12 +545,23 @@ impl Stream {
 
     /// The first `host.len()` values at `from`. Waits for all work before.
     pub fn download_span<E: Stored>(&self, from: Span<'_>, host: &mut [E]) -> Result<(), Error> {
+        let host: *mut [E] = host;
+        // SAFETY: the same values, to which nothing but values is written.
+        self.receive(from, unsafe { &mut *(host as *mut [MaybeUninit<E>]) })
+    }
+
+    /// Puts the first values at `from` into `host`, all of it.
+    fn receive<E: Stored>(&self, from: Span<'_>, host: &mut [MaybeUninit<E>]) -> Result<(), Error> {
         assert!(
             from.element == E::STORED && size_of_val(host) as u64 <= from.bytes,
             "an array is read within its length"
         );
         let step = piece::<E>(host.len());
         let buffers = [self.staging()?, self.staging()?];
+        for buffer in &buffers {
+            // A copy to the device, of other work perhaps, may still be reading it.
+            self.check(buffer.copied.synchronize())?;
+        }
         let chunks = host.len().div_ceil(step);
         // Each chunk is taken from its buffer while the next one is on its way.
         for i in 0..=chunks {
@@ -553,7 +583,7 @@ impl Stream {
                 let (at, buffer) = ((i - 1) * step, &buffers[(i - 1) % 2]);
                 let len = step.min(host.len() - at);
                 self.check(buffer.copied.synchronize())?;
-                let memory = self.check(buffer.memory.as_ptr())?.cast::<E>();
+                let memory = self.check(buffer.memory.as_ptr())?.cast::<MaybeUninit<E>>();
                 // SAFETY: the copy into these bytes has ended.
                 copy_slice(&mut host[at..at + len], unsafe { std::slice::from_raw_parts(memory, len) });
             }
@@ -563,9 +593,11 @@ impl Stream {
     }
 
     /// The first `len` values of `array`. Waits for all work before.
-    pub fn download<E: Stored + Default>(&self, array: &Array<E>, len: usize) -> Result<Vec<E>, Error> {
-        let mut host = vec![E::default(); len];
-        self.download_into(array, 0, &mut host)?;
+    pub fn download<E: Stored>(&self, array: &Array<E>, len: usize) -> Result<Vec<E>, Error> {
+        let mut host = Vec::with_capacity(len);
+        self.receive(span(array, 0..array.len()), &mut host.spare_capacity_mut()[..len])?;
+        // SAFETY: that many values were received.
+        unsafe { host.set_len(len) };
         Ok(host)
     }
 

@@ -121,13 +121,7 @@ impl Inertia {
         if !centroids.is_zero() {
             limbs = limbs.reach(points + centroids.high.max(0) + 2).reach(weights + 2 * centroids.high.max(0) + 2);
         }
-        let squares = if let Some(squares) = data.known.squares.get() {
-            squares.clone()
-        } else {
-            let squares = square_sum(data, true)?;
-            data.known.squares.get_or_init(|| squares).clone()
-        };
-        Ok(Self { squares, limbs })
+        Ok(Self { squares: squares(data)?, limbs })
     }
 
     /// Words of the limbs that [`launch`](Self::launch) adds to.
@@ -196,6 +190,15 @@ impl Inertia {
     }
 }
 
+/// Σ w·|x|² over all points, made once.
+fn squares<T: Number>(data: &Data<'_, T>) -> Result<ExactSum, Error> {
+    if let Some(squares) = data.known.squares.get() {
+        return Ok(squares.clone());
+    }
+    let squares = square_sum(data, true)?;
+    Ok(data.known.squares.get_or_init(|| squares).clone())
+}
+
 /// Σ w·|x|² over all points; with `weighted` false, Σ |x|².
 fn square_sum<T: Number>(data: &Data<'_, T>, weighted: bool) -> Result<ExactSum, Error> {
     let facts = data.facts;
@@ -236,7 +239,7 @@ pub fn mean_variance<T: Number>(data: &Data<'_, T>) -> Result<f64, Error> {
     let mut sums = Sums::unweighted(data, 1)?;
     sums.add_up(data, &labels)?;
     let count = ExactSum::from_count(n as u64);
-    let mut scatter = square_sum(data, false)?;
+    let mut scatter = if data.facts.weights.is_some() { square_sum(data, false)? } else { squares(data)? };
     for sum in sums.sums_of(data, 0)? {
         // Σ (v − m)² = Σ v² − 2·m·Σ v + n·m²
         let mean: f64 = sum.divide(&count);

@@ -108,7 +108,7 @@ pub(crate) fn info(index: usize) -> Result<DeviceInfo, Error> {
         name: gpu.name.clone(),
         compute_capability: gpu.capability,
         tier: gpu.tier.name,
-        memory: gpu.total_memory()?,
+        memory: gpu.total_memory(),
         free_memory: gpu.free_memory()?,
     })
 }

@@ -88,16 +88,26 @@ impl<S: Sample> Segmented<S> {
     pub fn quantized(&self) -> Array3<S> {
         let (height, width) = self.labels.dim();
         let channels = self.channels;
-        let labels = packed(&self.labels);
-        let mut samples = vec![S::from_f32(0.0); height * width * channels];
-        let colour = if channels < 3 { 1 } else { 3 };
-        samples.par_chunks_exact_mut(channels).zip(labels).with_min_len(1 << 14).for_each(|(pixel, &label)| {
-            pixel[..colour].copy_from_slice(&self.palette[label as usize].colour[..colour]);
-        });
+        let mut samples = match channels {
+            1 => self.recoloured::<1>(),
+            2 => self.recoloured::<2>(),
+            3 => self.recoloured::<3>(),
+            _ => self.recoloured::<4>(),
+        };
         if let Some(alpha) = &self.alpha {
             samples.chunks_exact_mut(channels).zip(alpha).for_each(|(pixel, &alpha)| pixel[channels - 1] = alpha);
         }
         image((height, width, channels), samples)
+    }
+
+    /// The samples of every pixel, `C` each, in the colour of its cluster; alpha is not yet what it is to be.
+    fn recoloured<const C: usize>(&self) -> Vec<S> {
+        let pixel = |swatch: &Swatch<S>| std::array::from_fn(|channel| swatch.colour[channel.min(2)]);
+        let pixels: Vec<[S; C]> = self.palette.iter().map(pixel).collect();
+        let labels = packed(&self.labels).par_iter().with_min_len(1 << 14);
+        // Collected, so that the memory is written once: it is not set to zero before.
+        let samples: Vec<[S; C]> = labels.map(|&label| pixels[label as usize]).collect();
+        samples.into_flattened()
     }
 
     /// The centroids in the space of the features, `[k, d]`.

@@ -13,8 +13,9 @@ use crate::Error;
 /// stands for. [`restart`](Self::restart) begins anew, as at a cut. After a first frame with fewer colours than clusters the next one
 /// starts afresh, and its clusters are ordered after the most similar ones of the last frame.
 ///
-/// On a GPU, frames of `u8` are clustered by colour as the bytes they are, and device and pinned memory stay from frame to frame. Reading the next frame and writing the last one are best done on threads of their own: the example
-/// `video_segmentation` shows how.
+/// On a GPU, frames of `u8` are clustered by colour as the bytes they are, and device and pinned memory stay from frame to frame.
+/// [`Device::Auto`](crate::Device::Auto) opens a GPU when a few dozen frames have shown that there is work for it. Reading the next frame and writing
+/// the last one are best done on threads of their own: the example `video_segmentation` shows how.
 ///
 /// ```
 /// use kmeans_host::image::{Segmentation, Video};

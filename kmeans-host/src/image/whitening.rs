@@ -87,9 +87,16 @@ impl Whitening {
         if !(epsilon >= 0.0 && epsilon.is_finite() && scales.min() > least) {
             return Err(Error::NotWhitenable { epsilon });
         }
+        // U S Uᵀ, not by a matrix library, which would choose its instructions, and with them how it rounds, by the machine.
+        let vectors = eigen.eigenvectors.as_slice();
         let turned = |scales: nalgebra::DVector<f64>| -> Vec<f64> {
-            let matrix = &eigen.eigenvectors * DMatrix::from_diagonal(&scales) * eigen.eigenvectors.transpose();
-            matrix.iter().copied().collect()
+            let mut product = vec![0.0; d * d];
+            product.par_chunks_exact_mut(d).enumerate().for_each(|(i, row)| {
+                for (vector, &scale) in vectors.chunks_exact(d).zip(&scales) {
+                    add_scaled(row, scale * vector[i], vector);
+                }
+            });
+            product
         };
         Ok(Self { mean, whiten: turned(scales.map(f64::recip)), colour: turned(scales) })
     }

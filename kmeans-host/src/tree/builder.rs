@@ -1,8 +1,6 @@
 //! The builder: what to fit, checked before any work is done.
 
-use std::sync::Arc;
-
-use kmeans_core::settings::{EmptyCluster, Settings, Stop};
+use kmeans_core::settings::{EmptyCluster, Stop};
 use kmeans_core::tree::{Plan, Start};
 use ndarray::{ArrayBase, Data, Ix2};
 
@@ -10,8 +8,7 @@ use super::FittedTree;
 use super::grow::Grower;
 use crate::choose::{Work, engine_for, resolve};
 use crate::points::Points;
-use crate::progress::Observer;
-use crate::{Control, Device, Element, Error, Init, Progress};
+use crate::{Control, Device, Element, Error, Init, KMeans, Progress};
 
 /// The children that a node can have.
 const BRANCHING: std::ops::RangeInclusive<usize> = 2..=1024;
@@ -39,29 +36,17 @@ const BRANCHING: std::ops::RangeInclusive<usize> = 2..=1024;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct KMeansTree {
-    k: usize,
+    /// What splits a node.
+    kmeans: KMeans,
     depth: Option<usize>,
     max_leaf_size: Option<usize>,
-    init: Init,
-    settings: Settings,
-    seed: u64,
-    device: Device,
-    observer: Option<Observer>,
 }
 
 impl KMeansTree {
     /// A tree whose nodes are split into `k` clusters, 2 to 1,024.
     pub fn new(k: usize) -> Self {
-        Self {
-            k,
-            depth: None,
-            max_leaf_size: None,
-            init: Init::default(),
-            settings: Settings { max_iter: 10, stop: Stop::LabelsRepeat, empty: EmptyCluster::default() },
-            seed: 0,
-            device: Device::default(),
-            observer: None,
-        }
+        let kmeans = KMeans::new(k).max_iter(10).stop(Stop::LabelsRepeat);
+        Self { kmeans, depth: None, max_leaf_size: None }
     }
 
     /// The most splits between the root and a leaf. With 0 the root is the only node.
@@ -78,38 +63,38 @@ impl KMeansTree {
 
     /// How the starting centroids of each node are chosen among its points: any way but k-means|| and given centroids.
     pub fn init(mut self, init: Init) -> Self {
-        self.init = init;
+        self.kmeans = self.kmeans.init(init);
         self
     }
 
     /// The most rounds of assignment and update per node. With 0 the starting centroids divide the points.
     pub fn max_iter(mut self, max_iter: usize) -> Self {
-        self.settings.max_iter = max_iter;
+        self.kmeans = self.kmeans.max_iter(max_iter);
         self
     }
 
     /// The stop rule of each node beside repeating labels and the cap.
     pub fn stop(mut self, stop: Stop) -> Self {
-        self.settings.stop = stop;
+        self.kmeans = self.kmeans.stop(stop);
         self
     }
 
     /// What happens to a cluster that loses its points while a node is being clustered. One that has none in the end is no
     /// child.
     pub fn empty_cluster(mut self, policy: EmptyCluster) -> Self {
-        self.settings.empty = policy;
+        self.kmeans = self.kmeans.empty_cluster(policy);
         self
     }
 
     /// The seed of all random draws.
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
+        self.kmeans = self.kmeans.seed(seed);
         self
     }
 
     /// Where the work runs.
     pub fn device(mut self, device: Device) -> Self {
-        self.device = device;
+        self.kmeans = self.kmeans.device(device);
         self
     }
 
@@ -132,7 +117,7 @@ impl KMeansTree {
     /// # Ok::<(), kmeans_host::Error>(())
     /// ```
     pub fn on_progress(mut self, observer: impl Fn(&Progress) -> Control + Send + Sync + 'static) -> Self {
-        self.observer = Some(Observer(Arc::new(observer)));
+        self.kmeans = self.kmeans.on_progress(observer);
         self
     }
 
@@ -148,12 +133,12 @@ impl KMeansTree {
         if n == 0 {
             return Err(Error::NoPoints);
         }
-        let device = resolve(self.device)?;
-        let levels = plan.depth.min(n.ilog(self.k) as usize + 1);
-        let rounds = self.settings.max_iter.saturating_mul(levels);
-        let engine = engine_for::<T>(device, Work::new((n, d), self.k, rounds))?;
+        let device = resolve(self.kmeans.device)?;
+        let levels = plan.depth.min(n.ilog(plan.k) as usize + 1);
+        let rounds = plan.settings.max_iter.saturating_mul(levels);
+        let engine = engine_for::<T>(device, Work::new((n, d), plan.k, rounds))?;
         let points = Points::to_fit(points.view(), None)?;
-        let grower = Grower { plan, observer: self.observer.as_ref() };
+        let grower = Grower { plan, observer: self.kmeans.observer.as_ref() };
         let (grown, engine) = match grower.grow(engine.as_ref(), &points) {
             // The caller left the choice open.
             Err(Error::DeviceMemory { .. }) if device == Device::Auto => {
@@ -167,8 +152,9 @@ impl KMeansTree {
 
     /// The settings, checked.
     fn plan(&self) -> Result<Plan, Error> {
-        if !BRANCHING.contains(&self.k) {
-            return Err(Error::Branching { k: self.k });
+        let KMeans { k, settings, seed, .. } = self.kmeans;
+        if !BRANCHING.contains(&k) {
+            return Err(Error::Branching { k });
         }
         if self.depth.is_none() && self.max_leaf_size.is_none() {
             return Err(Error::EndlessTree);
@@ -176,12 +162,12 @@ impl KMeansTree {
         if self.max_leaf_size == Some(0) {
             return Err(Error::ZeroLeafSize);
         }
-        if let Some(value) = self.settings.stop.parameter()
+        if let Some(value) = settings.stop.parameter()
             && !(value.is_finite() && value >= 0.0)
         {
             return Err(Error::BadStop { value });
         }
-        let start = match self.init {
+        let start = match self.kmeans.init {
             Init::FirstK => Start::FirstK,
             Init::EvenlySpaced => Start::EvenlySpaced,
             Init::RandomPoints => Start::RandomPoints,
@@ -191,12 +177,12 @@ impl KMeansTree {
             Init::Centroids(_) => return Err(Error::TreeInit { init: "Centroids" }),
         };
         Ok(Plan {
-            k: self.k,
+            k,
             depth: self.depth.unwrap_or(usize::MAX),
             max_leaf: self.max_leaf_size.unwrap_or(0),
             start,
-            settings: self.settings,
-            seed: self.seed,
+            settings,
+            seed,
         })
     }
 }
