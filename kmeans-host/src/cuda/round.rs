@@ -121,7 +121,9 @@ impl<'a, 'p, T: Number> Rounds<'a, 'p, T> {
 
     /// Takes back a round queued ahead, and lists the clusters that the one before it left empty.
     pub fn take_back(&mut self) -> Result<(), Error> {
-        if self.incoming.pop_front().is_some() {
+        if let Some((incoming, _)) = self.incoming.pop_front() {
+            // Nothing is gained by going on before it is done.
+            incoming.wait()?;
             self.queued -= 1;
             self.sums.add_up(self.data, &self.labels[(self.queued + 2) % KEPT])?;
         }
