@@ -10,6 +10,7 @@
 mod empty;
 mod fit;
 mod groups;
+mod order;
 mod seeding;
 mod silhouette;
 mod stream;
@@ -18,6 +19,7 @@ mod table;
 pub use empty::*;
 pub use fit::*;
 pub use groups::*;
+pub use order::*;
 pub use seeding::*;
 pub use silhouette::*;
 pub use stream::*;
@@ -214,6 +216,10 @@ mod tests {
                 sum_per_element(n, d),
                 sum_per_block(n, k, d, 2),
                 count_histogram(n, k),
+                order_tally(n.min(LEAVES as u64)),
+                order_list(n.min(LEAVES as u64)),
+                sum_sorted(n, d),
+                scale_means(k as u64),
                 transposed_transpose(n, d, 8),
                 transposed_sums(n, k, d, 2),
                 rows_gather(n),

@@ -17,8 +17,8 @@ use kmeans_kernels::device::emulated::{Buffer, Emulator};
 use kmeans_kernels::groups::{self, assign, begin, decide, empty, exact as by_distance, fused, inertia, partition};
 use kmeans_kernels::inertia::Many;
 use kmeans_kernels::seeding::NO_ROW;
-use kmeans_kernels::update;
 use kmeans_kernels::update::fixed::{Format, Limbs, Narrow, Wide};
+use kmeans_kernels::{scale, update};
 
 /// Groups of the given sizes, a row that belongs to none between them.
 fn ranges(sizes: &[u64]) -> (Vec<Range<usize>>, usize) {
@@ -159,7 +159,7 @@ fn limbs_for<T: Scalar>(range: ExponentRange, n: usize) -> (i32, u32) {
 type Label<'a, T> = &'a dyn Fn(&Emulator, &Device<T>, u32, (i32, u32));
 
 /// The steps of a fit, kernel by kernel, as the host launches them.
-fn run<T: Number, F: Format + groups::update::Quotient>(
+fn run<T: Number, F: Format + scale::means::Quotient>(
     problem: &Problem<T>,
     settings: &Settings,
     way: Way,
@@ -298,7 +298,8 @@ fn run<T: Number, F: Format + groups::update::Quotient>(
         launch(e, &contract::GROUPS_UPDATE_LIMBS, contract::groups_update((count * k) as u64), || {
             let (sums, counts, s) = (device.sums.input(), device.counts.input(), device.states.input());
             let (h, c, m) = (device.changed.input(), device.centroids.output(), moved.output());
-            groups::update::update::<T, F>(sums, counts, s, h, c, m, exponent, words, first, k as u32, d as u32);
+            let (groups, k, d) = (count as u32, k as u32, d as u32);
+            groups::update::update::<T, F>(sums, counts, s, h, c, m, exponent, words, first, groups, k, d);
         });
         let running = e.buffer("running", &[0_u32]);
         launch(e, &contract::GROUPS_DECIDE, contract::groups_decide(count as u32), || {
@@ -402,7 +403,7 @@ fn apart<T: Number, F: Format>(e: &Emulator, v: &Device<T>, most: u32, (exponent
     });
 }
 
-fn together<T: Number, F: update::sorted::InRegisters>(
+fn together<T: Number, F: update::registers::InRegisters>(
     e: &Emulator,
     v: &Device<T>,
     most: u32,

@@ -74,14 +74,10 @@ impl<T: Number> Loop<'_, T> {
     fn movement(&self, new: &Buffer<T>, old: &Buffer<T>) -> f64 {
         let (_, k, d) = self.shape;
         let moved = self.emulator.uninitialised("moved", k as usize);
-        let total = self.emulator.uninitialised("total", 1);
         launch(&self.emulator, &contract::SCALE_MOVED, contract::SCALE_MOVED.thread_each(k as u64), || {
-            scale::movement::moved(new.input(), old.input(), moved.output(), k, d);
+            scale::moved::moved(new.input(), old.input(), moved.output(), k, d);
         });
-        launch(&self.emulator, &contract::SCALE_MOVEMENT, contract::scale_movement(), || {
-            scale::movement::movement(moved.input(), total.output(), k);
-        });
-        total.to_vec()[0]
+        moved.to_vec().iter().sum()
     }
 
     fn changed(&self, before: &Buffer<u32>, labels: &Buffer<u32>) -> u64 {

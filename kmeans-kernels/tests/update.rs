@@ -7,8 +7,8 @@ use kmeans_core::launch::{self as contract, Geometry, Kernel};
 use kmeans_core::{Scalar, reference};
 use kmeans_kernels::device::emulated::Emulator;
 use kmeans_kernels::device::{In, Number, Out};
+use kmeans_kernels::scale::means::Quotient;
 use kmeans_kernels::update::fixed::{Format, Limbs, Narrow, Wide};
-use kmeans_kernels::update::sorted::InRegisters;
 use kmeans_kernels::{count, scale, update};
 
 /// A problem, the sums' format, and the right centroids; clusters without points keep those of `old`.
@@ -222,7 +222,7 @@ fn changed_labels_are_counted() {
     }
 }
 
-fn divide<T: Number, F: scale::divide::Integer>(kernel: &Kernel, most: u32) {
+fn divide<T: Number, F: scale::divide::Integer + Quotient>(kernel: &Kernel, means_kernel: &Kernel, most: u32) {
     for case in cases::<T>(most) {
         let (_, k, d) = case.shape;
         let emulator = Emulator::new(1);
@@ -256,131 +256,44 @@ fn divide<T: Number, F: scale::divide::Integer>(kernel: &Kernel, most: u32) {
         let centroids = centroids.to_vec();
         assert_eq!(bits(&centroids), bits(&case.expected), "{} {}", kernel.name, case.what);
 
-        let expected: f64 = (0..k as usize)
-            .map(|c| c * d as usize)
-            .map(|at| kmeans_core::distance(&centroids[at..at + d as usize], &case.old[at..at + d as usize]))
-            .sum();
+        let means = emulator.uninitialised("centroids", (k * d) as usize);
+        let moved = emulator.uninitialised::<f64>("moved", k as usize);
+        let empty = emulator.buffer("empty", &[0_u32]);
+        launch(&emulator, means_kernel, contract::scale_means(k as u64), || {
+            scale::means::means::<T, F>(
+                sums.input(),
+                counts.input(),
+                old.input(),
+                means.output(),
+                moved.output(),
+                empty.output(),
+                case.exponent,
+                most,
+                k,
+                d,
+            );
+        });
+        assert_eq!(bits(&means.to_vec()), bits(&case.expected), "{} {}", means_kernel.name, case.what);
+        let row = |c: usize| c * d as usize..(c + 1) * d as usize;
+        let expected: Vec<f64> =
+            (0..k as usize).map(|c| kmeans_core::distance(&centroids[row(c)], &case.old[row(c)])).collect();
+        assert_eq!(moved.to_vec(), expected);
+        assert_eq!(empty.to_vec(), [case.counts.iter().filter(|&&count| count == 0).count() as u32]);
         let new = emulator.buffer("centroids", &centroids);
         let moved = emulator.uninitialised::<f64>("moved", k as usize);
-        let total = emulator.uninitialised::<f64>("total", 1);
         launch(&emulator, &contract::SCALE_MOVED, contract::SCALE_MOVED.thread_each(k as u64), || {
-            scale::movement::moved(new.input(), old.input(), moved.output(), k, d);
+            scale::moved::moved(new.input(), old.input(), moved.output(), k, d);
         });
-        launch(&emulator, &contract::SCALE_MOVEMENT, contract::scale_movement(), || {
-            scale::movement::movement(moved.input(), total.output(), k);
-        });
-        assert_eq!(total.to_vec(), [expected]);
+        assert_eq!(moved.to_vec(), expected);
     }
 }
 
 fn divides<T: Number>() {
-    divide::<T, Narrow>(&contract::SCALE_DIVIDE_NARROW, 1);
-    divide::<T, Wide>(&contract::SCALE_DIVIDE_WIDE, 2);
+    divide::<T, Narrow>(&contract::SCALE_DIVIDE_NARROW, &contract::SCALE_MEANS_NARROW, 1);
+    divide::<T, Wide>(&contract::SCALE_DIVIDE_WIDE, &contract::SCALE_MEANS_WIDE, 2);
 }
 
 #[test]
 fn quotients_are_the_exact_means_and_movement_is_theirs() {
     for_each_type!(divides());
-}
-
-/// Sums kept and moved from `before` to `after` are those of `after`, and so are the counts.
-fn moved<T: Number, F: Format>(kernel: &Kernel, most: u32) {
-    for case in cases::<T>(most) {
-        let (n, k, d) = case.shape;
-        let after = &case.labels;
-        let before: Vec<u32> =
-            after.iter().enumerate().map(|(i, &l)| if i % 3 == 0 { (l + 1) % k } else { l }).collect();
-        let emulator = Emulator::new(n + k as u64);
-        let (x, l) = (emulator.buffer("points", &case.points), emulator.buffer("labels", after));
-        let b = emulator.buffer("before", &before);
-        let sums_of = |labels: &[u32]| {
-            let sums = emulator.buffer("sums", &vec![0_u64; (k * d * most) as usize]);
-            let l = emulator.buffer("labels", labels);
-            launch(&emulator, &contract::SUM_PER_ELEMENT_NARROW, contract::sum_per_element(n, d), || {
-                let (x, l, sums) = (x.input(), l.input(), sums.output());
-                update::per_element::per_element::<T, F>(x, l, sums, case.exponent, most, n, d);
-            });
-            sums
-        };
-        let count_of = |labels: &[u32]| {
-            let mut counts = vec![0_u64; k as usize];
-            for &label in labels {
-                counts[label as usize] += 1;
-            }
-            counts
-        };
-        let (rows, changed) = (emulator.buffer("rows", &vec![u32::MAX; n as usize]), emulator.buffer("changed", &[0]));
-        launch(&emulator, &contract::CHANGED_ROWS, contract::changed_rows(n), || {
-            count::rows::rows(b.input(), l.input(), rows.output(), changed.output(), n);
-        });
-        let expected: Vec<u32> = (0..n as u32).filter(|&i| before[i as usize] != after[i as usize]).collect();
-        let mut listed = rows.to_vec()[..expected.len()].to_vec();
-        listed.sort_unstable();
-        assert_eq!((listed, changed.to_vec()), (expected.clone(), vec![expected.len() as u64]), "{}", case.what);
-        let (sums, counts) = (sums_of(&before), emulator.buffer("counts", &count_of(&before)));
-        launch(&emulator, kernel, contract::sum_moved(n), || {
-            update::moved::moved::<T, F>(
-                x.input(),
-                l.input(),
-                b.input(),
-                rows.input(),
-                changed.input(),
-                sums.output(),
-                counts.output(),
-                case.exponent,
-                most,
-                d,
-            );
-        });
-        assert_eq!(sums.to_vec(), sums_of(after).to_vec(), "{} {}", kernel.name, case.what);
-        assert_eq!(counts.to_vec(), count_of(after), "{} {}", kernel.name, case.what);
-    }
-}
-
-fn moved_all<T: Number>() {
-    moved::<T, Narrow>(&contract::SUM_MOVED_NARROW, 1);
-    moved::<T, Wide>(&contract::SUM_MOVED_WIDE, 2);
-}
-
-#[test]
-fn sums_that_are_kept_and_moved_are_exact() {
-    for_each_type!(moved_all());
-}
-
-/// Sums of points in the order of their clusters, and that order.
-fn sorted<T: Number, F: InRegisters>(kernel: &Kernel, most: u32) {
-    for case in cases::<T>(most) {
-        let (n, k, d) = case.shape;
-        let emulator = Emulator::new(n + d as u64);
-        let (x, l) = (emulator.buffer("points", &case.points), emulator.buffer("labels", &case.labels));
-        let places: Vec<u64> = (0..k as usize).map(|c| case.counts[..c].iter().sum()).collect();
-        let (places, rows) = (emulator.buffer("places", &places), emulator.uninitialised::<u32>("rows", n as usize));
-        let list = &contract::SORTED_ROWS_LIST;
-        launch(&emulator, list, list.thread_each(n), || {
-            update::sorted::rows(l.input(), places.output(), rows.output(), n);
-        });
-        let order: Vec<u32> = rows.to_vec().into_iter().map(|row| case.labels[row as usize]).collect();
-        assert!(order.is_sorted(), "{}", case.what);
-        let sums = emulator.buffer("sums", &vec![0_u64; (k * d * most) as usize]);
-        launch(&emulator, kernel, contract::sum_sorted(n, d), || {
-            let (x, l, r, sums) = (x.input(), l.input(), rows.input(), sums.output());
-            update::sorted::sorted::<T, F>(x, l, r, sums, case.exponent, most, n, d);
-        });
-        let expected = emulator.buffer("sums", &vec![0_u64; (k * d * most) as usize]);
-        launch(&emulator, &contract::SUM_PER_ELEMENT_NARROW, contract::sum_per_element(n, d), || {
-            let (x, l, sums) = (x.input(), l.input(), expected.output());
-            update::per_element::per_element::<T, F>(x, l, sums, case.exponent, most, n, d);
-        });
-        assert_eq!(sums.to_vec(), expected.to_vec(), "{} {}", kernel.name, case.what);
-    }
-}
-
-fn sorted_all<T: Number>() {
-    sorted::<T, Narrow>(&contract::SUM_SORTED_NARROW, 1);
-    sorted::<T, Wide>(&contract::SUM_SORTED_WIDE, 2);
-}
-
-#[test]
-fn sums_of_sorted_points_are_exact() {
-    for_each_type!(sorted_all());
 }

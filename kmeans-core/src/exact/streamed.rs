@@ -170,7 +170,9 @@ fn divide_128(dividend: u128, divisor: u64) -> (u128, u64) {
     }
     // By digits of 32 bits: GPUs have no wider division.
     let (mut quotient, mut remainder) = (0_u128, 0_u64);
-    for digit in [96, 64, 32, 0] {
+    let mut digit = u128::BITS;
+    while digit > 0 {
+        digit -= 32;
         let part = remainder << 32 | (dividend >> digit) as u32 as u64;
         quotient = quotient << 32 | (part / divisor) as u128;
         remainder = part % divisor;

@@ -17,7 +17,9 @@
 //!
 //! Arrays of points and centroids begin at multiples of 16 bytes.
 
-use super::table::{CENTROIDS, D, K, LABELS_IN, LABELS_OUT, N, POINT_TYPES, POINTS, SINGLE_TYPES};
+use super::table::{
+    CENTROIDS, D, K, LABELS_IN, LABELS_OUT, MEANS_BYTES, MEANS_CLUSTERS, N, POINT_TYPES, POINTS, SINGLE_TYPES,
+};
 use super::{
     Argument, Geometry, Kernel, MAX_GRID, SEED_COLUMNS, SEED_TRIALS, Type, at_most, input, kernel, output, value,
 };
@@ -269,7 +271,7 @@ pub const fn groups_parts(kernel: &Kernel, groups: u32, parts: u32) -> Geometry 
 const UPDATE: Kernel = kernel(
     "",
     POINT_TYPES,
-    128,
+    32 * MEANS_CLUSTERS,
     &[
         SUMS,
         COUNTS,
@@ -280,6 +282,7 @@ const UPDATE: Kernel = kernel(
         EXPONENT,
         WORDS,
         FIRST,
+        GROUPS,
         K,
         D,
     ],
@@ -291,10 +294,13 @@ pub const GROUPS_UPDATE_WIDE: Kernel = Kernel { name: "groups_update_wide", ..UP
 /// The same from limbs. Launch: [`groups_update`].
 pub const GROUPS_UPDATE_LIMBS: Kernel = Kernel { name: "groups_update_limbs", ..UPDATE };
 
-/// A block per cluster; 8 bytes per thread.
+/// A warp per cluster, as in [`scale_means`](super::scale_means).
 pub const fn groups_update(clusters: u64) -> Geometry {
-    GROUPS_UPDATE_NARROW.blocks(clusters, 8 * GROUPS_UPDATE_NARROW.block)
+    GROUPS_UPDATE_NARROW.blocks(clusters.div_ceil(MEANS_CLUSTERS as u64), MEANS_BYTES)
 }
+
+/// Movements of a group that a block of [`GROUPS_DECIDE`] has in shared memory at a time.
+pub const DECIDE_NUMBERS: u32 = 1024;
 
 /// Each group's record, and whether it goes on. Launch: [`groups_decide`].
 pub const GROUPS_DECIDE: Kernel = kernel(
@@ -327,7 +333,7 @@ pub const GROUPS_DECIDE: Kernel = kernel(
 
 /// A warp per group; 8 bytes per lane.
 pub const fn groups_decide(groups: u32) -> Geometry {
-    GROUPS_DECIDE.blocks(groups as u64, 8 * GROUPS_DECIDE.block)
+    GROUPS_DECIDE.blocks(groups as u64, 8 * DECIDE_NUMBERS)
 }
 
 // Inertia.

@@ -16,10 +16,10 @@ use super::stream::{
 };
 use super::{
     Argument, CONSTANT_BYTES, EMPTY_FARTHEST, EMPTY_LIST, EMPTY_MASK, EMPTY_MOVE, FIT_NARROW_SUMS_NARROW,
-    FIT_NARROW_SUMS_WIDE, FIT_TENSOR_SUMS_NARROW, FIT_TENSOR_SUMS_WIDE, Geometry, Kernel, MAX_GRID, PARALLEL_COUNT,
-    PARALLEL_MERGE, PARALLEL_OFFSETS, PARALLEL_WRITE, SEED_AMOUNTS, SEED_CHOOSE, SEED_DRAW, SEED_NEAREST,
-    SEED_POTENTIALS, SHARED_BYTES, SILHOUETTE, Type, at_most, input, kernel, output, sharing_blocks, value,
-    window_bytes,
+    FIT_NARROW_SUMS_WIDE, FIT_TENSOR_SUMS_NARROW, FIT_TENSOR_SUMS_WIDE, Geometry, Kernel, MAX_GRID, ORDER_LIST,
+    ORDER_TALLY, PARALLEL_COUNT, PARALLEL_MERGE, PARALLEL_OFFSETS, PARALLEL_WRITE, SEED_AMOUNTS, SEED_CHOOSE,
+    SEED_DRAW, SEED_NEAREST, SEED_POTENTIALS, SHARED_BYTES, SILHOUETTE, SUM_SORTED_NARROW, SUM_SORTED_WIDE, Type,
+    at_most, input, kernel, output, sharing_blocks, value, window_bytes,
 };
 
 /// The element types that points may have.
@@ -40,8 +40,8 @@ pub(super) const LABELS_IN: Argument = input("labels", Type::U32, "[n]");
 pub(super) const LABELS_OUT: Argument = output("labels", Type::U32, "[n]");
 const DISTANCES_IN: Argument = input("distances", Type::F64, "[rows, k]");
 const DISTANCES_OUT: Argument = output("distances", Type::F64, "[rows, k]");
-const SUMS_OUT: Argument = output("sums", Type::U64, "[k, d, words]");
-const COUNTS_OUT: Argument = output("counts", Type::U64, "[k]");
+pub(super) const SUMS_OUT: Argument = output("sums", Type::U64, "[k, d, words]");
+pub(super) const COUNTS_OUT: Argument = output("counts", Type::U64, "[k]");
 const PIXELS: Argument = input("pixels", Type::U8, "[n, 3]");
 const COLOURS: Argument = input("centroids", Type::F32, "[k, 3]");
 pub(super) const WEIGHTS: Argument = input("weights", Type::F64, "[n]");
@@ -333,34 +333,6 @@ pub const SUM_WEIGHTED_WIDE: Kernel = Kernel { name: "sum_weighted_wide", ..SUM_
 /// Adds points times weights to sums, at most 2³¹ points before the limbs are carried. Launch: [`sum_per_element`].
 pub const SUM_WEIGHTED_LIMBS: Kernel = Kernel { name: "sum_weighted_limbs", ..SUM_WEIGHTED };
 
-/// Rows of a block of the sums of sorted points.
-pub const SORTED_ROWS: u32 = 256;
-/// Columns, one per thread, of a block of the sums of sorted points.
-pub const SORTED_COLUMNS: u32 = 128;
-
-/// Lists rows cluster by cluster; `places` are where each cluster's list begins. Launch: `thread_each(n)`.
-pub const SORTED_ROWS_LIST: Kernel = kernel(
-    "sorted_rows",
-    &[],
-    256,
-    &[LABELS_IN, output("places", Type::U64, "[k]"), output("rows", Type::U32, "[n]"), N],
-);
-const SUM_SORTED: Kernel = kernel(
-    "",
-    POINT_TYPES,
-    SORTED_COLUMNS,
-    &[POINTS, LABELS_IN, input("rows", Type::U32, "[n]"), SUMS_OUT, EXPONENT, WORDS, N, D],
-);
-/// Adds listed rows to narrow sums. Launch: [`sum_sorted`].
-pub const SUM_SORTED_NARROW: Kernel = Kernel { name: "sum_sorted_narrow", types: STORED_TYPES, ..SUM_SORTED };
-/// Adds listed rows to wide sums. Launch: [`sum_sorted`].
-pub const SUM_SORTED_WIDE: Kernel = Kernel { name: "sum_sorted_wide", ..SUM_SORTED };
-
-/// A block per range of the list, for one row at least; 8 bytes per row of it.
-pub const fn sum_sorted(n: u64, d: u32) -> Geometry {
-    SUM_SORTED.rows(n.div_ceil(SORTED_ROWS as u64), d as u64, SORTED_COLUMNS, 8 * SORTED_ROWS)
-}
-
 /// 16 rows and 16 columns per block.
 pub const fn sum_per_element(n: u64, d: u32) -> Geometry {
     SUM.rows(n.div_ceil(16), d as u64, 16, 0)
@@ -482,52 +454,6 @@ pub const COUNT_CHANGED: Kernel = kernel(
     &[input("before", Type::U32, "[n]"), LABELS_IN, output("changed", Type::U64, "[1]"), N],
 );
 
-/// Adds to the number of labels that changed, and lists the rows. Launch: [`changed_rows`].
-pub const CHANGED_ROWS: Kernel = kernel(
-    "changed_rows",
-    &[],
-    1024,
-    &[
-        input("before", Type::U32, "[n]"),
-        LABELS_IN,
-        output("rows", Type::U32, "[n]"),
-        output("changed", Type::U64, "[1]"),
-        N,
-    ],
-);
-
-/// A thread per row; 8 bytes per warp, and where the block's list begins.
-pub const fn changed_rows(n: u64) -> Geometry {
-    CHANGED_ROWS.blocks(n.div_ceil(CHANGED_ROWS.block as u64), 8 * CHANGED_ROWS.block / 32 + 8)
-}
-
-const SUM_MOVED: Kernel = kernel(
-    "",
-    POINT_TYPES,
-    256,
-    &[
-        POINTS,
-        LABELS_IN,
-        input("before", Type::U32, "[n]"),
-        input("rows", Type::U32, "[n]"),
-        input("count", Type::U64, "[1]"),
-        SUMS_OUT,
-        COUNTS_OUT,
-        EXPONENT,
-        WORDS,
-        D,
-    ],
-);
-/// Moves the rows of a list between narrow sums, and between counts. Launch: [`sum_moved`].
-pub const SUM_MOVED_NARROW: Kernel = Kernel { name: "sum_moved_narrow", types: STORED_TYPES, ..SUM_MOVED };
-/// Moves the rows of a list between wide sums, and between counts. Launch: [`sum_moved`].
-pub const SUM_MOVED_WIDE: Kernel = Kernel { name: "sum_moved_wide", ..SUM_MOVED };
-
-/// As many blocks as a GPU runs at a time, which go round: the device alone knows how many rows there are, of n.
-pub const fn sum_moved(n: u64) -> Geometry {
-    SUM_MOVED.blocks(at_most(n.div_ceil(8), 1056) as u64, 0)
-}
-
 /// Adds to the number of points of positive weight. Launch: `thread_each(n)`.
 pub const COUNT_MEMBERS: Kernel =
     kernel("count_members", &[], 256, &[LABELS_IN, WEIGHTS, output("members", Type::U64, "[k]"), N]);
@@ -596,16 +522,42 @@ pub const SCALE_MOVED: Kernel = kernel(
     32,
     &[CENTROIDS, input("old", Type::T, "[k, d]"), output("moved", Type::F64, "[k]"), K, D],
 );
-/// Movements that a block has at a time.
-pub const MOVEMENT_CLUSTERS: u32 = 1024;
-/// Movement of the centroids: the sum, in order. Launch: [`scale_movement`].
-pub const SCALE_MOVEMENT: Kernel =
-    kernel("scale_movement", &[], 256, &[input("moved", Type::F64, "[k]"), output("total", Type::F64, "[1]"), K]);
+/// Clusters, a warp each, of a block that makes means.
+pub const MEANS_CLUSTERS: u32 = 8;
+/// Columns of each that it has in shared memory at a time.
+pub const MEANS_COLUMNS: u32 = 128;
 
-/// One block.
-pub const fn scale_movement() -> Geometry {
-    SCALE_MOVEMENT.blocks(1, 8 * MOVEMENT_CLUSTERS)
+const SCALE_MEANS: Kernel = kernel(
+    "",
+    POINT_TYPES,
+    32 * MEANS_CLUSTERS,
+    &[
+        input("sums", Type::U64, "[k, d, words]"),
+        input("counts", Type::U64, "[k]"),
+        input("old", Type::T, "[k, d]"),
+        output("centroids", Type::T, "[k, d]"),
+        output("moved", Type::F64, "[k]"),
+        output("empty", Type::U32, "[1]"),
+        EXPONENT,
+        WORDS,
+        K,
+        D,
+    ],
+);
+/// Centroids from narrow sums, how far each moved, and added to `empty` how many have no points. Launch: [`scale_means`].
+pub const SCALE_MEANS_NARROW: Kernel = Kernel { name: "scale_means_narrow", ..SCALE_MEANS };
+/// The same from wide sums. Launch: [`scale_means`].
+pub const SCALE_MEANS_WIDE: Kernel = Kernel { name: "scale_means_wide", ..SCALE_MEANS };
+/// The same from sums in limbs. Launch: [`scale_means`].
+pub const SCALE_MEANS_LIMBS: Kernel = Kernel { name: "scale_means_limbs", ..SCALE_MEANS };
+
+/// A warp per cluster; 8 bytes per cluster and column, and one more column.
+pub const fn scale_means(clusters: u64) -> Geometry {
+    SCALE_MEANS.blocks(clusters.div_ceil(MEANS_CLUSTERS as u64), MEANS_BYTES)
 }
+
+/// Shared memory of a block that makes means.
+pub(super) const MEANS_BYTES: u32 = 8 * MEANS_CLUSTERS * (MEANS_COLUMNS + 1);
 
 // Points by columns.
 
@@ -761,15 +713,13 @@ pub const KERNELS: &[Kernel] = &[
     SUM_WEIGHTED_LIMBS,
     SUM_PER_BLOCK_NARROW,
     SUM_PER_BLOCK_WIDE,
-    SORTED_ROWS_LIST,
+    ORDER_TALLY,
+    ORDER_LIST,
     SUM_SORTED_NARROW,
     SUM_SORTED_WIDE,
     COUNT_GLOBAL,
     COUNT_HISTOGRAM,
     COUNT_CHANGED,
-    CHANGED_ROWS,
-    SUM_MOVED_NARROW,
-    SUM_MOVED_WIDE,
     COUNT_MEMBERS,
     LIMBS_CARRY,
     SQUARE_SUM,
@@ -781,7 +731,9 @@ pub const KERNELS: &[Kernel] = &[
     SCALE_DIVIDE_LIMBS,
     SCALE_DIVIDE_WEIGHTED,
     SCALE_MOVED,
-    SCALE_MOVEMENT,
+    SCALE_MEANS_NARROW,
+    SCALE_MEANS_WIDE,
+    SCALE_MEANS_LIMBS,
     FIT_NARROW_SUMS_NARROW,
     FIT_NARROW_SUMS_WIDE,
     EMPTY_LIST,

@@ -90,6 +90,20 @@ impl Arg<'_> {
         if let Self::In(span) = self { Self::In(span.skip(elements)) } else { self }
     }
 
+    /// An array, its bytes taken as values of another type.
+    pub fn cast<E: Stored>(self) -> Self {
+        match self {
+            Self::In(span) => Self::In(Span { element: E::STORED, ..span }),
+            Self::Out(span) => Self::Out(Span { element: E::STORED, ..span }),
+            number => number,
+        }
+    }
+
+    /// An array to write, or add to, as one to read.
+    pub fn to_read(self) -> Self {
+        if let Self::Out(span) = self { Self::In(span) } else { self }
+    }
+
     /// Where the driver finds the value.
     pub(super) fn pointer(&self) -> *mut c_void {
         let pointer: *const c_void = match self {

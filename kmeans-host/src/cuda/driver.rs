@@ -35,6 +35,8 @@ use crate::Error;
 
 /// Bytes of the pinned memory that a copy goes through.
 const STAGING_BYTES: usize = 8 << 20;
+/// Such memory that is kept; beyond it, who needs some waits until a copy is over.
+const MOST_STAGING: usize = 8;
 /// Pieces that a copy is cut into at least, so that the host fills or empties one while another is on its way.
 const PIECES: usize = 4;
 /// Smaller pieces would cost more to wait for than to copy.
@@ -309,7 +311,8 @@ pub fn tiers(capability: (i32, i32)) -> Vec<&'static str> {
     TIERS.iter().filter(|tier| can_run(capability, tier)).map(|tier| tier.name).collect()
 }
 
-/// Pinned memory on the way between host and device, and when the last copy that uses it has ended.
+/// Pinned memory on the way between host and device, and when the copy that uses it has ended. Those that nobody uses may
+/// have a copy to the device under way.
 struct Staging {
     memory: PinnedHostSlice<u64>,
     copied: CudaEvent,
@@ -359,6 +362,31 @@ impl<E> Array<E> {
     /// The slice, for callers who go on with it.
     pub fn into_slice(self) -> CudaSlice<E> {
         self.slice
+    }
+}
+
+/// Values on their way to the host.
+pub struct Incoming<E> {
+    stream: Stream,
+    /// Where they arrive, as many as fit in each.
+    buffers: Vec<Staging>,
+    len: usize,
+    element: PhantomData<E>,
+}
+
+impl<E: Stored + Default> Incoming<E> {
+    /// The values, once they are there: waits for the work that was queued before them, not for what came after.
+    pub fn wait(self) -> Result<Vec<E>, Error> {
+        let Self { stream, buffers, len, .. } = self;
+        let mut host = vec![E::default(); len];
+        for (buffer, chunk) in buffers.iter().zip(host.chunks_mut(STAGING_BYTES / size_of::<E>())) {
+            stream.check(buffer.copied.synchronize())?;
+            let memory = stream.check(buffer.memory.as_ptr())?.cast::<E>();
+            // SAFETY: the copy into these bytes has ended; every bit pattern is a value of `E`.
+            copy_slice(chunk, unsafe { std::slice::from_raw_parts(memory, chunk.len()) });
+        }
+        stream.give_back(buffers);
+        Ok(host)
     }
 }
 
@@ -534,6 +562,7 @@ impl Stream {
             })?;
             self.check(buffer.copied.record(&self.inner))?;
         }
+        // Whoever takes a buffer next waits for its copy.
         self.give_back(buffers);
         Ok(())
     }
@@ -601,6 +630,27 @@ impl Stream {
         Ok(host)
     }
 
+    /// Begins to copy all values of `array`, as they are when all work before is done, and waits for nothing.
+    pub fn fetch<E: Stored>(&self, array: &Array<E>) -> Result<Incoming<E>, Error> {
+        let step = STAGING_BYTES / size_of::<E>();
+        let mut buffers = Vec::new();
+        for start in (0..array.len()).step_by(step) {
+            let (len, buffer) = (step.min(array.len() - start), self.staging()?);
+            let memory = self.check(buffer.memory.as_ptr())?.cast_mut().cast::<E>();
+            let address = array.address + (start * size_of::<E>()) as u64;
+            // SAFETY: the buffer has `STAGING_BYTES` aligned bytes that nobody else has, and the host reads them only
+            // after `copied` (`Incoming::wait`); the range lies within the array.
+            let chunk = unsafe { std::slice::from_raw_parts_mut(memory, len) };
+            self.noted(Step::ToHost, size_of_val(chunk), || {
+                // SAFETY: as above.
+                self.check(unsafe { result::memcpy_dtoh_async(chunk, address, self.inner.cu_stream()) })
+            })?;
+            self.check(buffer.copied.record(&self.inner))?;
+            buffers.push(buffer);
+        }
+        Ok(Incoming { stream: self.clone(), buffers, len: array.len(), element: PhantomData })
+    }
+
     /// Copies a range of `from` to where `to` has its element `at`.
     pub fn copy<E: Stored>(
         &self,
@@ -631,10 +681,19 @@ impl Stream {
         self.check(self.inner.synchronize())
     }
 
+    /// Memory that no copy uses any more.
     fn staging(&self) -> Result<Staging, Error> {
-        if let Some(staging) = self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner).pop() {
-            return Ok(staging);
+        let mut kept = self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(done) = kept.iter().position(|staging| staging.copied.is_complete()) {
+            return Ok(kept.swap_remove(done));
         }
+        if kept.len() >= MOST_STAGING {
+            let oldest = kept.remove(0);
+            drop(kept);
+            self.check(oldest.copied.synchronize())?;
+            return Ok(oldest);
+        }
+        drop(kept);
         let context = &self.gpu.context;
         // SAFETY: bytes are written, by the host or by a copy, before they are read. Flags 0: cached, since the host reads
         // some of them.
@@ -642,7 +701,7 @@ impl Stream {
         Ok(Staging { memory: self.check(memory)?, copied: self.check(context.new_event(None))? })
     }
 
-    fn give_back(&self, buffers: [Staging; 2]) {
+    fn give_back(&self, buffers: impl IntoIterator<Item = Staging>) {
         self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner).extend(buffers);
     }
 

@@ -3,6 +3,8 @@
 //! Σ w·|x − c|² = Σ w·|x|² + Σₖ (Wₖ·|cₖ|² − 2·cₖ·Sₖ). The first sum is made once per set of points, the second on the
 //! device in every round, as limbs that the host adds and rounds.
 
+use std::cell::{Cell, OnceCell};
+
 use kmeans_core::Scalar;
 use kmeans_core::exact::ExactSum;
 use kmeans_core::fixed::{ExponentRange, ceil_log2};
@@ -12,7 +14,7 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 
 use super::Number;
-use super::driver::{Arg, Array, read, write, write_as};
+use super::driver::{Arg, Array, Incoming, read, write, write_as};
 use super::job::Data;
 use super::sums::{Sums, exact};
 use crate::Error;
@@ -102,8 +104,22 @@ pub fn means_range<T: Scalar>(facts: &Facts) -> ExponentRange {
 
 /// Computes inertias of one set of points.
 pub struct Inertia {
-    squares: ExactSum,
+    /// Σ w·|x|², once it is on the host.
+    squares: OnceCell<ExactSum>,
+    coming: Cell<Option<SquareSum>>,
     limbs: Limbs,
+}
+
+/// Σ w·|x|² on its way to the host.
+struct SquareSum {
+    limbs: Incoming<u64>,
+    exponent: i32,
+}
+
+impl SquareSum {
+    fn wait(self) -> Result<ExactSum, Error> {
+        Ok(exact(&self.limbs.wait()?, self.exponent))
+    }
 }
 
 impl Inertia {
@@ -121,7 +137,10 @@ impl Inertia {
         if !centroids.is_zero() {
             limbs = limbs.reach(points + centroids.high.max(0) + 2).reach(weights + 2 * centroids.high.max(0) + 2);
         }
-        Ok(Self { squares: squares(data)?, limbs })
+        // Nobody needs to wait for it before the first inertia is rounded.
+        let squares = data.known.squares.clone();
+        let coming = if squares.get().is_some() { None } else { Some(square_sum(data, true)?) };
+        Ok(Self { squares, coming: Cell::new(coming), limbs })
     }
 
     /// Words of the limbs that [`launch`](Self::launch) adds to.
@@ -176,17 +195,22 @@ impl Inertia {
     }
 
     /// The inertia, once the limbs are on the host.
-    pub fn round(&self, limbs: &[u64]) -> f64 {
+    pub fn round<T: Number>(&self, data: &Data<'_, T>, limbs: &[u64]) -> Result<f64, Error> {
+        if let Some(coming) = self.coming.take() {
+            let squares = coming.wait()?;
+            data.known.squares.get_or_init(|| squares.clone());
+            self.squares.get_or_init(|| squares);
+        }
         let mut total = exact(limbs, self.limbs.exponent);
-        total.merge(&self.squares);
-        total.to_f64()
+        total.merge(self.squares.get().expect("waited for"));
+        Ok(total.to_f64())
     }
 
     /// The inertia of `sums` and `centroids` by itself.
     pub fn of<T: Number>(&self, data: &Data<'_, T>, sums: &Sums, centroids: &Array<T>) -> Result<f64, Error> {
         let mut limbs = data.stream.zeros(self.limbs.words)?;
         self.launch(data, sums, centroids, &mut limbs, 0)?;
-        Ok(self.round(&data.stream.download(&limbs, self.limbs.words)?))
+        self.round(data, &data.stream.download(&limbs, self.limbs.words)?)
     }
 }
 
@@ -195,12 +219,12 @@ fn squares<T: Number>(data: &Data<'_, T>) -> Result<ExactSum, Error> {
     if let Some(squares) = data.known.squares.get() {
         return Ok(squares.clone());
     }
-    let squares = square_sum(data, true)?;
+    let squares = square_sum(data, true)?.wait()?;
     Ok(data.known.squares.get_or_init(|| squares).clone())
 }
 
-/// Σ w·|x|² over all points; with `weighted` false, Σ |x|².
-fn square_sum<T: Number>(data: &Data<'_, T>, weighted: bool) -> Result<ExactSum, Error> {
+/// Begins Σ w·|x|² over all points; with `weighted` false, Σ |x|².
+fn square_sum<T: Number>(data: &Data<'_, T>, weighted: bool) -> Result<SquareSum, Error> {
     let facts = data.facts;
     let weighted = weighted && facts.weights.is_some();
     let mut range = facts.range.product(facts.range);
@@ -225,7 +249,7 @@ fn square_sum<T: Number>(data: &Data<'_, T>, weighted: bool) -> Result<ExactSum,
     ];
     let kernel = if limbs.are_few() { &launch::SQUARE_SUM } else { &launch::SQUARE_SUM_MANY };
     data.launch(kernel, launch::square_sum(n, d), &arguments)?;
-    Ok(exact(&data.stream.download(&sum, limbs.words)?, limbs.exponent))
+    Ok(SquareSum { limbs: data.stream.fetch(&sum)?, exponent: limbs.exponent })
 }
 
 /// [`kmeans_core::reference::mean_variance`].
@@ -239,7 +263,7 @@ pub fn mean_variance<T: Number>(data: &Data<'_, T>) -> Result<f64, Error> {
     let mut sums = Sums::unweighted(data, 1)?;
     sums.add_up(data, &labels)?;
     let count = ExactSum::from_count(n as u64);
-    let mut scatter = if data.facts.weights.is_some() { square_sum(data, false)? } else { squares(data)? };
+    let mut scatter = if data.facts.weights.is_some() { square_sum(data, false)?.wait()? } else { squares(data)? };
     for sum in sums.sums_of(data, 0)? {
         // Σ (v − m)² = Σ v² − 2·m·Σ v + n·m²
         let mean: f64 = sum.divide(&count);

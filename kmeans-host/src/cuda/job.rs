@@ -46,6 +46,11 @@ impl<T: Number> Place<'_, T> {
         if matches!(self, Self::Bytes(_)) { u8::STORED } else { T::STORED }
     }
 
+    /// Bytes of a value as it is stored.
+    pub fn size(&self) -> u32 {
+        if matches!(self, Self::Bytes(_)) { 1 } else { size_of::<T>() as u32 }
+    }
+
     /// Whether kernels that copy 16 bytes at once can read it.
     pub fn is_aligned(&self) -> bool {
         match self.arg() {

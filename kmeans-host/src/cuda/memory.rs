@@ -22,14 +22,14 @@ pub fn needed<T: Number>(facts: &Facts, task: Task, points: u64) -> u64 {
     let centroids = k as u64 * d * size;
     let assign = Assigner::<T>::bytes(facts, k);
     let state = match task {
-        // Two rounds' labels, the best ones, and the rows that changed; D of every row, for seeding or for empty clusters; old and new centroids,
-        // and the distances between them; the list of empty clusters.
+        // Three rounds' labels and the best ones; D of every row, for seeding or for empty clusters; three rounds' centroids,
+        // and the distances between them in two records; the list of empty clusters.
         Task::Fit { k } => {
             let seeding = 8 * n + 4 * n;
             4 * 4 * n
                 + seeding
-                + 2 * centroids
-                + 16 * k as u64
+                + 3 * centroids
+                + 24 * k as u64
                 + Sums::bytes::<T>(facts, k)
                 + whole::bytes::<T>(k as u64, d)
         }

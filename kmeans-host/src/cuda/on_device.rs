@@ -8,7 +8,7 @@ use kmeans_core::launch;
 use kmeans_core::settings::Iteration;
 use ndarray::{ArrayBase, ArrayView1, ArrayView2, Data as OwnedData, Ix1};
 
-use super::driver::{Arg, Gpu, Span, Stream, borrowed, write};
+use super::driver::{Arg, Gpu, Span, Stream, borrowed, write_parts};
 use super::job::{CudaJob, Data, Place};
 use super::memory;
 use super::{CudaEngine, Number};
@@ -106,16 +106,18 @@ impl<'a, T: Number> Opened<'a, T> {
     fn facts(&self, weights: Option<Vec<f64>>) -> Result<Facts, Error> {
         let mut facts = Facts::new((self.n, self.d), weights)?;
         let len = (self.n * self.d) as u64;
-        let (mut range, mut faulty) = (self.stream.zeros::<u32>(2)?, self.stream.zeros::<u64>(1)?);
-        let arguments = [Arg::In(self.span), write(&mut range), write(&mut faulty), Arg::U64(len)];
+        // Two results of 32 bits, and one of 64.
+        let mut found = self.stream.zeros::<u64>(2)?;
+        let [range, faulty] = write_parts(&mut found, [0..1, 1..2]);
+        let arguments = [Arg::In(self.span), range.cast::<u32>(), faulty, Arg::U64(len)];
         self.stream.launch(&launch::RANGE_EXPONENTS, T::NAME, launch::range_exponents(len), &arguments)?;
-        let faulty = self.stream.download(&faulty, 1)?[0];
+        let found = self.stream.download(&found, 2)?;
+        let (range, faulty) = ([found[0] as u32, (found[0] >> 32) as u32], found[1]);
         if faulty != 0 {
             let at = (u64::MAX - faulty) as usize;
             let value = self.value(at)?;
             return Err(Error::NonFinite { row: at / self.d, column: at % self.d, value });
         }
-        let range = self.stream.download(&range, 2)?;
         // Nothing but zeros leaves nothing.
         if range[0] != 0 {
             let bias = launch::EXPONENT_BIAS;

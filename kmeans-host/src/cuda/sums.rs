@@ -2,10 +2,10 @@
 
 use kmeans_core::exact::ExactSum;
 use kmeans_core::fixed::{FixedPoint, Width};
-use kmeans_core::launch::{self, Kernel, SUM_WORDS};
+use kmeans_core::launch::{self, Kernel, SUM_WORDS, SortedRuns};
 
 use super::Number;
-use super::driver::{Arg, Array, Stream, read, write};
+use super::driver::{Arg, Array, Stream, read, read_part, write, write_parts};
 use super::job::Data;
 use crate::Error;
 use crate::points::Facts;
@@ -13,7 +13,7 @@ use crate::points::Facts;
 /// Rows that may be added to limbs before they are carried, less than 2³¹.
 const ROWS_BEFORE_CARRY: u64 = 1 << 30;
 
-/// Fewer rows are not worth three kernels.
+/// Fewer rows are not worth lists.
 const SORT_FROM: u64 = 1 << 14;
 
 /// Sums in some format.
@@ -115,15 +115,32 @@ pub struct Sums {
     sums: Array<u64>,
     counts: Array<u64>,
     weighted: Option<Weights>,
-    /// Where sums are many: the points in the order of their clusters.
+    /// Where sums are many: the rows in the order of their clusters.
     order: Option<Order>,
 }
 
-/// A list of rows, cluster by cluster.
+/// Lists of rows, cluster by cluster (`kmeans_core::launch::ORDER_TALLY`).
 struct Order {
+    /// What is zero between rounds: rows listed per cluster, and blocks that have counted.
+    touched: Array<u32>,
+    arrivals: Array<u32>,
     /// Where each cluster's list begins, and then where it ends.
-    places: Array<u64>,
+    places: Array<u32>,
     rows: Array<u32>,
+    /// What is listed, with a word that is zero between rounds; a word that nobody reads.
+    order: Array<u64>,
+}
+
+impl Order {
+    fn new(stream: &Stream, n: usize, k: usize) -> Result<Self, Error> {
+        Ok(Self {
+            touched: stream.zeros(k)?,
+            arrivals: stream.zeros(1)?,
+            places: stream.array(k)?,
+            rows: stream.array(n)?,
+            order: stream.zeros(4)?,
+        })
+    }
 }
 
 /// What weighted points need beside the counts.
@@ -137,8 +154,8 @@ struct Weights {
 impl Sums {
     /// Bytes on the device.
     pub fn bytes<T: Number>(facts: &Facts, k: usize) -> u64 {
-        // The order of the points.
-        let order = 4 * facts.n as u64 + 8 * k as u64;
+        // Lists of rows.
+        let order = 4 * facts.n as u64 + 8 * k as u64 + 28;
         let words = Format::of_points(facts, facts.weights.is_some()).words as u64 * facts.d as u64 + 1;
         let weights = if facts.weights.is_some() { Format::of_weights(facts).words as u64 + 1 } else { 0 };
         8 * k as u64 * (words + weights) + order
@@ -172,6 +189,9 @@ impl Sums {
 
     /// Sums and counts of the points with these labels, in place of those before.
     pub fn add_up<T: Number>(&mut self, data: &Data<'_, T>, labels: &Array<u32>) -> Result<(), Error> {
+        if let Some(runs) = self.runs(data) {
+            return self.add_lists(data, None, labels, runs);
+        }
         let stream = &data.stream;
         stream.clear(&mut self.sums)?;
         count(data, labels, &mut self.counts, self.k)?;
@@ -184,16 +204,23 @@ impl Sums {
         add_weights(data, labels, &mut weighted.totals, &weighted.format, self.k)
     }
 
-    /// Whether [`move_rows`](Self::move_rows) can be asked for, and pays.
-    pub fn can_move<T: Number>(&self, data: &Data<'_, T>) -> bool {
-        // Few sums would be added to by all rows at once.
-        self.can_list(data.n()) && !self.fit_shared_memory(data.d())
-    }
-
-    /// Whether rows can be listed and their sums be kept in integers.
-    fn can_list(&self, n: u64) -> bool {
-        // A list has 32 bits per row; limbs would have to be carried, weights be added too.
-        self.weighted.is_none() && !self.format.has_limbs() && u32::try_from(n).is_ok()
+    /// Sums and counts of the points with these labels, given those of the labels in `before`. Adds to `changed` how many
+    /// labels differ, where that is asked for.
+    pub fn follow<T: Number>(
+        &mut self,
+        data: &Data<'_, T>,
+        before: &Array<u32>,
+        labels: &Array<u32>,
+        changed: Option<Arg<'_>>,
+    ) -> Result<(), Error> {
+        if let Some(runs) = self.runs(data) {
+            return self.add_lists(data, Some((before, changed)), labels, runs);
+        }
+        if let Some(changed) = changed {
+            let arguments = [read(before), read(labels), changed, Arg::U64(data.n())];
+            data.launch(&launch::COUNT_CHANGED, launch::COUNT_CHANGED.thread_each(data.n()), &arguments)?;
+        }
+        self.add_up(data, labels)
     }
 
     /// Whether few windows of shared memory hold all sums. Where all points would be read for many windows, it costs less to
@@ -202,39 +229,86 @@ impl Sums {
         self.k as u64 * d as u64 * self.format.words as u64 <= 2 * SUM_WORDS as u64
     }
 
-    /// Turns the sums of the labels in `before` to those of `labels`: the first `count` of `rows` are where they differ.
-    pub fn move_rows<T: Number>(
+    /// How lists of rows are added up, where that can be done and pays.
+    fn runs<T: Number>(&self, data: &Data<'_, T>) -> Option<SortedRuns> {
+        let n = data.n();
+        // An entry has 31 bits for the row; limbs would have to be carried, weights be multiplied.
+        let can = self.weighted.is_none() && !self.format.has_limbs() && n < launch::LEAVES as u64;
+        let pays = n >= SORT_FROM && !self.fit_shared_memory(data.d());
+        if can && pays { SortedRuns::new(data.facts.range, self.format.words) } else { None }
+    }
+
+    /// Adds the points cluster by cluster: all, or where there are labels `before` those that changed.
+    fn add_lists<T: Number>(
         &mut self,
         data: &Data<'_, T>,
-        (before, labels): (&Array<u32>, &Array<u32>),
-        rows: &Array<u32>,
-        count: Arg<'_>,
+        before: Option<(&Array<u32>, Option<Arg<'_>>)>,
+        labels: &Array<u32>,
+        runs: SortedRuns,
     ) -> Result<(), Error> {
+        let (n, d, k) = (data.n(), data.d(), self.k);
+        if before.is_none() {
+            data.stream.clear(&mut self.counts)?;
+        }
+        let lists = match &mut self.order {
+            Some(order) => order,
+            none => none.insert(Order::new(&data.stream, data.facts.n, k as usize)?),
+        };
+        let [order, unread] = write_parts(&mut lists.order, [0..3, 3..4]);
+        let whole = before.is_none();
+        let (before, changed) = before.unwrap_or((labels, None));
+        let arguments = [
+            read(before),
+            read(labels),
+            changed.unwrap_or(unread),
+            write(&mut self.counts),
+            write(&mut lists.touched),
+            write(&mut lists.places),
+            order,
+            write(&mut lists.arrivals),
+            Arg::U32(whole as u32),
+            Arg::U64(n),
+            Arg::U32(k),
+        ];
+        data.launch(&launch::ORDER_TALLY, launch::order_tally(n), &arguments)?;
+        let arguments = [
+            read(before),
+            read(labels),
+            read_part(&lists.order, 0..3),
+            write(&mut lists.places),
+            write(&mut lists.rows),
+            write(&mut self.sums),
+            Arg::U64(k as u64 * d as u64 * self.format.words as u64),
+            Arg::U64(n),
+        ];
+        data.launch(&launch::ORDER_LIST, launch::order_list(n), &arguments)?;
+        let each = 16 / data.points.size();
+        let vectors = d.is_multiple_of(each) && data.points.is_aligned();
         let words = self.format.words;
-        let kernel = if words == 1 { &launch::SUM_MOVED_NARROW } else { &launch::SUM_MOVED_WIDE };
+        let kernel = if words == 1 { &launch::SUM_SORTED_NARROW } else { &launch::SUM_SORTED_WIDE };
         let arguments = [
             data.points.arg(),
-            read(labels),
             read(before),
-            read(rows),
-            count,
+            read(labels),
+            read(&lists.rows),
+            read(&lists.places),
+            read_part(&lists.order, 0..3),
             write(&mut self.sums),
-            write(&mut self.counts),
             Arg::I32(self.format.exponent),
             Arg::U32(words),
-            Arg::U32(data.d()),
+            Arg::I32(runs.split),
+            Arg::U32(runs.longest),
+            Arg::U32(vectors as u32),
+            Arg::U32(d),
         ];
-        data.launch(kernel, launch::sum_moved(data.n()), &arguments)
+        data.launch(kernel, launch::sum_sorted(n, if vectors { d / each } else { d }), &arguments)
     }
 
     fn add_points<T: Number>(&mut self, data: &Data<'_, T>, labels: &Array<u32>) -> Result<(), Error> {
         let (n, k, d) = (data.n(), self.k, data.d());
         let words = self.format.words;
-        let kernel = match words {
-            1 => &launch::SUM_PER_BLOCK_NARROW,
-            _ => &launch::SUM_PER_BLOCK_WIDE,
-        };
         if self.weighted.is_none() && !self.format.has_limbs() && self.fit_shared_memory(d) {
+            let kernel = if words == 1 { &launch::SUM_PER_BLOCK_NARROW } else { &launch::SUM_PER_BLOCK_WIDE };
             let arguments = [
                 data.points.arg(),
                 read(labels),
@@ -247,39 +321,44 @@ impl Sums {
             ];
             return data.launch(kernel, launch::sum_per_block(n, k, d, words), &arguments);
         }
-        if self.can_list(n) && n >= SORT_FROM {
-            return self.add_sorted(data, labels);
-        }
         let weights = self.weighted.as_ref().map(|_| read(&data.weights));
         let rows = Rows { element: data.points.stored(), points: data.points.arg(), weights, labels: read(labels), d };
         rows.add(data, &mut self.sums, &self.format, k)
     }
 
-    /// Adds the points cluster by cluster; their counts are known.
-    fn add_sorted<T: Number>(&mut self, data: &Data<'_, T>, labels: &Array<u32>) -> Result<(), Error> {
-        let (n, d, k) = (data.n(), data.d(), self.k as u64);
-        let order = match &mut self.order {
-            Some(order) => order,
-            none => none.insert(Order { places: data.stream.array(k as usize)?, rows: data.stream.array(n as usize)? }),
+    /// The means, and how far `moved` each is from the centroid before; without weights, adds to `empty` how many clusters have no
+    /// points. A cluster without weight keeps its centroid.
+    pub fn renew<T: Number>(
+        &self,
+        data: &Data<'_, T>,
+        old: &Array<T>,
+        centroids: &mut Array<T>,
+        (moved, empty): (Arg<'_>, Arg<'_>),
+    ) -> Result<(), Error> {
+        let (k, d) = (self.k as u64, Arg::U32(data.d()));
+        if self.weighted.is_some() {
+            self.divide(data, old, centroids)?;
+            let arguments = [read(centroids), read(old), moved, Arg::U32(self.k), d];
+            return data.launch(&launch::SCALE_MOVED, launch::SCALE_MOVED.thread_each(k), &arguments);
+        }
+        let kernel = match self.format.words {
+            1 => &launch::SCALE_MEANS_NARROW,
+            2 => &launch::SCALE_MEANS_WIDE,
+            _ => &launch::SCALE_MEANS_LIMBS,
         };
-        let mut total = data.stream.array::<u64>(1)?;
-        let arguments = [read(&self.counts), write(&mut order.places), write(&mut total), Arg::U64(k)];
-        data.launch(&launch::PARALLEL_OFFSETS, launch::parallel_offsets(), &arguments)?;
-        let arguments = [read(labels), write(&mut order.places), write(&mut order.rows), Arg::U64(n)];
-        data.launch(&launch::SORTED_ROWS_LIST, launch::SORTED_ROWS_LIST.thread_each(n), &arguments)?;
-        let words = self.format.words;
-        let kernel = if words == 1 { &launch::SUM_SORTED_NARROW } else { &launch::SUM_SORTED_WIDE };
         let arguments = [
-            data.points.arg(),
-            read(labels),
-            read(&order.rows),
-            write(&mut self.sums),
+            read(&self.sums),
+            read(&self.counts),
+            read(old),
+            write(centroids),
+            moved,
+            empty,
             Arg::I32(self.format.exponent),
-            Arg::U32(words),
-            Arg::U64(n),
-            Arg::U32(d),
+            Arg::U32(self.format.words),
+            Arg::U32(self.k),
+            d,
         ];
-        data.launch(kernel, launch::sum_sorted(n, d), &arguments)
+        data.launch(kernel, launch::scale_means(k), &arguments)
     }
 
     /// The means, rounded to `C`; a cluster without weight keeps its centroid.

@@ -1,13 +1,15 @@
 //! Many rounds in one launch (`kmeans_kernels::fit`), for points that such a kernel can take: the host reads what the
 //! rounds left when they are over.
 
+use std::ops::Range;
+
 use half::f16;
 use kmeans_core::launch::{self, FIT_CLOSE, FIT_FIRST, FIT_KEEP_EMPTY, FitEnd, FitRule, Kernel};
 use kmeans_core::settings::{EmptyCluster, Iteration, Settings, Stop};
 
 use super::Number;
 use super::assigner::Assigner;
-use super::driver::{Arg, Array, read, read_part, write, write_part, write_parts};
+use super::driver::{Arg, Array, read, write, write_parts};
 use super::inertia::Inertia;
 use super::job::Data;
 use super::sums::Sums;
@@ -22,11 +24,13 @@ const MOST_TENSOR_ROWS: u64 = 1 << 18;
 /// About as many multiply-adds of a launch as a GPU does in 10 ms, so that progress is told and cancelling works.
 const LAUNCH_WORK: f64 = 5e10;
 
-/// Where words of the log lie: in front, what the host reads.
+/// Where words of the log lie: in front, what the host reads. One array, so that one command sets it to zero.
 struct Layout {
     slots: usize,
     k: usize,
     limbs: usize,
+    /// Words of a slot's sums.
+    sums: usize,
 }
 
 impl Layout {
@@ -41,9 +45,33 @@ impl Layout {
         self.limbs() + self.slots * self.limbs
     }
 
-    /// Words that the host reads.
+    /// Words that the host reads; then come what counts gained, counts, sums, and arrivals at the grid's barriers.
     fn read(&self) -> usize {
         self.moved() + self.slots * self.k
+    }
+
+    fn counts(&self) -> usize {
+        self.read() + self.slots * self.k
+    }
+
+    fn sums(&self) -> usize {
+        self.counts() + self.slots * self.k
+    }
+
+    fn arrivals(&self) -> usize {
+        self.sums() + self.slots * self.sums
+    }
+
+    fn len(&self) -> usize {
+        self.arrivals() + 1
+    }
+
+    fn counts_of(&self, slot: usize) -> Range<usize> {
+        self.counts() + slot * self.k..self.counts() + (slot + 1) * self.k
+    }
+
+    fn sums_of(&self, slot: usize) -> Range<usize> {
+        self.sums() + slot * self.sums..self.sums() + (slot + 1) * self.sums
     }
 }
 
@@ -57,13 +85,10 @@ pub struct Whole<T> {
     rule: FitRule,
     limit: f64,
     keep_empty: bool,
-    /// State, labels changed and empty clusters per slot, limbs per slot, movements per slot.
+    /// State, labels changed and empty clusters per slot, limbs per slot, movements per slot, and what the host does not read.
     log: Array<u64>,
-    arrivals: Array<u32>,
     centroids: Array<T>,
-    sums: Array<u64>,
-    counts: Array<u64>,
-    gained: Array<u64>,
+    words: u32,
     /// For tensor cores.
     rounded: Option<Rounded>,
 }
@@ -177,7 +202,7 @@ impl<T: Number> Whole<T> {
         let by_work = LAUNCH_WORK / (n as f64 * (k as f64 * d as f64 + 32.0));
         let rounds = by_memory.saturating_sub(2).min(by_work as u64).clamp(1, MOST_ROUNDS) as usize;
         let rounds = rounds.min(settings.max_iter.max(1));
-        let layout = Layout { slots: rounds + 2, k, limbs: inertia.words() };
+        let layout = Layout { slots: rounds + 2, k, limbs: inertia.words(), sums: k * d as usize * words as usize };
         let (rule, limit) = match settings.stop {
             Stop::RelativeTolerance(_) => (FitRule::MovementAtMost, threshold),
             Stop::Movement(limit) => (FitRule::MovementBelow, limit),
@@ -201,12 +226,9 @@ impl<T: Number> Whole<T> {
             rule,
             limit,
             keep_empty: settings.empty == EmptyCluster::Keep,
-            log: stream.array(layout.read())?,
-            arrivals: stream.array(1)?,
+            log: stream.array(layout.len())?,
             centroids: stream.array(slots * k * d as usize)?,
-            sums: stream.array(slots * k * d as usize * words as usize)?,
-            counts: stream.array(slots * k)?,
-            gained: stream.array(slots * k)?,
+            words,
             layout,
         }))
     }
@@ -247,10 +269,8 @@ impl<T: Number> Whole<T> {
         }
         self.take(data, centroids, done.centroids)?;
         let (to_sums, to_counts) = sums.parts();
-        for (from, to) in [(&self.sums, to_sums), (&self.counts, to_counts)] {
-            let each = from.len() / self.layout.slots;
-            data.stream.copy(from, done.sums * each..(done.sums + 1) * each, to, 0)?;
-        }
+        data.stream.copy(&self.log, self.layout.sums_of(done.sums), to_sums, 0)?;
+        data.stream.copy(&self.log, self.layout.counts_of(done.sums), to_counts, 0)?;
         Ok(done)
     }
 
@@ -263,16 +283,13 @@ impl<T: Number> Whole<T> {
     /// Makes slot 0 of the log.
     fn begin(&mut self, data: &Data<'_, T>, centroids: &Array<T>, sums: &mut Sums, first: bool) -> Result<(), Error> {
         let stream = &data.stream;
-        for words in [&mut self.log, &mut self.sums, &mut self.counts, &mut self.gained] {
-            stream.clear(words)?;
-        }
-        stream.clear(&mut self.arrivals)?;
+        stream.clear(&mut self.log)?;
         stream.clear(&mut self.centroids)?;
         stream.copy(centroids, 0..self.layout.k * data.facts.d, &mut self.centroids, 0)?;
         if !first {
             let (sums, counts) = sums.parts();
-            stream.copy(sums, 0..sums.len(), &mut self.sums, 0)?;
-            stream.copy(counts, 0..counts.len(), &mut self.counts, 0)?;
+            stream.copy(sums, 0..sums.len(), &mut self.log, self.layout.sums_of(0).start)?;
+            stream.copy(counts, 0..counts.len(), &mut self.log, self.layout.counts_of(0).start)?;
         }
         Ok(())
     }
@@ -288,22 +305,29 @@ impl<T: Number> Whole<T> {
     ) -> Result<Done, Error> {
         let (layout, d) = (&self.layout, data.d());
         let (k, slots) = (layout.k, pass.rounds + 2);
-        let words = (self.sums.len() / layout.slots / k / d as usize) as u32;
         let flag = |set: bool, flag: u32| if set { flag } else { 0 };
         let flags = flag(pass.first, FIT_FIRST) | flag(self.keep_empty, FIT_KEEP_EMPTY) | flag(pass.close, FIT_CLOSE);
-        let parts = [Layout::STATE..Layout::FOUND, Layout::FOUND..layout.limbs(), layout.moved()..layout.read()];
-        let [state, found, moved] = write_parts(&mut self.log, parts);
+        let parts = [
+            Layout::STATE..Layout::FOUND,
+            Layout::FOUND..layout.limbs(),
+            layout.moved()..layout.read(),
+            layout.read()..layout.counts(),
+            layout.counts()..layout.sums(),
+            layout.sums()..layout.arrivals(),
+            layout.arrivals()..layout.len(),
+        ];
+        let [state, found, moved, gained, counts, sums, arrivals] = write_parts(&mut self.log, parts);
         let mut arguments = vec![
             data.points.arg(),
             write(labels),
             write(&mut self.centroids),
-            write(&mut self.sums),
-            write(&mut self.counts),
-            write(&mut self.gained),
+            sums,
+            counts,
+            gained,
             moved,
             found,
             state,
-            write(&mut self.arrivals),
+            arrivals.cast::<u32>(),
         ];
         if let Some(Rounded { halves, norms, largest }) = &mut self.rounded {
             data.stream.clear(largest)?;
@@ -314,7 +338,7 @@ impl<T: Number> Whole<T> {
         }
         arguments.extend([
             Arg::I32(exponent),
-            Arg::U32(words),
+            Arg::U32(self.words),
             Arg::U32(self.rule as u32),
             Arg::U64(self.limit.to_bits()),
             Arg::U32(flags),
@@ -326,41 +350,48 @@ impl<T: Number> Whole<T> {
         data.launch(self.kernel, self.geometry, &arguments)?;
 
         // The inertia of round r is that of its centroids, in slot r, and of the sums of its labels, in the next.
-        let after = |array: &Array<u64>| array.len() / layout.slots..array.len();
-        let counts = read_part(&self.counts, after(&self.counts));
-        let sums = [read_part(&self.sums, after(&self.sums)), counts, counts];
-        let formats = [Arg::I32(exponent), Arg::U32(words), Arg::I32(0), Arg::U32(1)];
-        let limbs = write_part(&mut self.log, layout.limbs()..layout.moved());
+        let formats = [Arg::I32(exponent), Arg::U32(self.words), Arg::I32(0), Arg::U32(1)];
+        let parts = [
+            layout.limbs()..layout.moved(),
+            layout.counts_of(1).start..layout.sums(),
+            layout.sums_of(1).start..layout.arrivals(),
+        ];
+        let [limbs, counts, sums] = write_parts(&mut self.log, parts);
+        let (counts, sums) = (counts.to_read(), sums.to_read());
+        let sums = [sums, counts, counts];
         inertia.launch_sets(data, (sums, formats), read(&self.centroids), limbs, k as u32, slots as u32 - 1)?;
 
         let log = data.stream.download(&self.log, layout.read())?;
-        Ok(self.done(&log, inertia, pass.close))
+        self.done(data, &log, inertia, pass.close)
     }
 
     /// What the log says.
-    fn done(&self, log: &[u64], inertia: &Inertia, close: bool) -> Done {
+    fn done(&self, data: &Data<'_, T>, log: &[u64], inertia: &Inertia, close: bool) -> Result<Done, Error> {
         let layout = &self.layout;
         let rounds = log[Layout::STATE] as usize;
         let end = FitEnd::from_number(log[Layout::STATE + 1]).expect("a launch that is over has ended");
-        let inertia_of = |round: usize| inertia.round(&log[layout.limbs() + round * layout.limbs..][..layout.limbs]);
+        let inertia_of =
+            |round: usize| inertia.round(data, &log[layout.limbs() + round * layout.limbs..][..layout.limbs]);
         let movement = |round: usize| {
             let moved = &log[layout.moved() + round * layout.k..][..layout.k];
             moved.iter().map(|&bits| f64::from_bits(bits)).sum()
         };
         let repeats = |round: usize| end == FitEnd::Repeated && round + 1 == rounds;
-        let record = |round: usize| Iteration {
-            inertia: inertia_of(round),
-            movement: if repeats(round) { 0.0 } else { movement(round) },
-            labels_changed: log[Layout::FOUND + 2 * round],
+        let record = |round: usize| {
+            Ok(Iteration {
+                inertia: inertia_of(round)?,
+                movement: if repeats(round) { 0.0 } else { movement(round) },
+                labels_changed: log[Layout::FOUND + 2 * round],
+            })
         };
         let counted = if end == FitEnd::Empty { rounds - 1 } else { rounds };
         let closed = end == FitEnd::Converged || end == FitEnd::Rounds && close;
-        Done {
-            history: (0..counted).map(record).collect(),
+        Ok(Done {
+            history: (0..counted).map(record).collect::<Result<_, Error>>()?,
             end,
-            closed: closed.then(|| inertia_of(rounds)),
+            closed: if closed { Some(inertia_of(rounds)?) } else { None },
             centroids: if matches!(end, FitEnd::Repeated | FitEnd::Empty) { rounds - 1 } else { rounds },
             sums: if closed { rounds + 1 } else { counted },
-        }
+        })
     }
 }

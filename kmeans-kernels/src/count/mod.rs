@@ -11,4 +11,3 @@ pub mod changed;
 pub mod global;
 pub mod histogram;
 pub mod members;
-pub mod rows;

@@ -10,6 +10,7 @@
 //! | [`block_index`], [`block_row`], [`grid_size`], [`grid_rows`] | position in the grid (x, y), blocks in x and y | each thread | grids of three dimensions |
 //! | [`sync_block`] | waits for the block; memory written before it is seen after it | every thread of the block, from the same place in the code, none having returned | masks |
 //! | [`GridBarrier`] | waits for all blocks; memory written before it is seen after it | every thread of a grid that was launched together, from the same place in the code | |
+//! | [`is_last_block`] | whether all other blocks have come here; what they wrote before is seen after it | every thread of every block, from the same place in the code; all but the last block leave | |
 //! | [`sync_warp`] | the same for 32 threads | all 32 lanes, from the same place | masks |
 //! | [`shuffle_xor`], [`shuffle_down`], [`shuffle_from`] | reads another lane's value; orders no memory | all 32 lanes | masks, widths below 32 |
 //! | [`ballot`] | one bit per lane | all 32 lanes | masks |
@@ -17,7 +18,7 @@
 //! | [`Out::add`], [`Out::fetch_add`], [`Out::raise`] | atomic addition, wrapping, and maximum, in no order | any thread of the grid | ordering other accesses by an atomic |
 //! | [`Shared`], [`SharedMemory`] | arrays in the block's shared memory, 32-bit indices | each thread owns what it writes until the next barrier | static shared memory: all of it is sized at launch |
 //! | [`Scratch`] | words of a thread's own, indexed at run time | each thread | |
-//! | [`multiply_add`] | a·b + c in `f32`, rounded once | each thread | |
+//! | [`multiply_add`], [`multiply_add_double`] | a·b + c in `f32` and `f64`, rounded once | each thread | |
 //! | [`square_root`], [`square_root_double`] | square root in `f32` and `f64`, rounded once | each thread | |
 //! | [`Shared::copy_async`], [`commit_copies`], [`wait_copies`] | 16 bytes from global to shared memory without waiting (tier ampere) | each thread waits for its own; a barrier shows them to others | other sizes |
 //! | [`multiply_tiles`] | a product of tiles on tensor cores (tier ampere): see [`Half`] | all 32 lanes | other shapes, other types |
@@ -52,9 +53,9 @@ pub use emulated::barrier::{Barriers, publish_barriers};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulated::primitives::{
     Constants, GridBarrier, In, Out, Shared, SharedMemory, at_least, ballot, block_index, block_row, block_size,
-    commit_copies, fence_tiles, grid_rows, grid_size, half_to_single, multiply_add, multiply_group, multiply_tiles,
-    shuffle_down, shuffle_from, shuffle_xor, single_to_half, square_root, square_root_double, sync_block, sync_warp,
-    thread_index, wait_copies, warp_index,
+    commit_copies, fence_tiles, grid_rows, grid_size, half_to_single, is_last_block, multiply_add, multiply_add_double,
+    multiply_group, multiply_tiles, shuffle_down, shuffle_from, shuffle_xor, single_to_half, square_root,
+    square_root_double, sync_block, sync_warp, thread_index, wait_copies, warp_index,
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulated::wide::{
@@ -64,9 +65,10 @@ pub use emulated::wide::{
 pub use nvptx::{
     Barriers, Constants, GridBarrier, In, Out, Shared, SharedMemory, at_least, ballot, begin_first_product,
     begin_narrow_product, begin_product, block_index, block_row, block_size, commit_copies, commit_products,
-    fence_tiles, grid_rows, grid_size, half_to_single, multiply_add, multiply_group, multiply_tiles, publish_barriers,
-    shuffle_down, shuffle_from, shuffle_xor, single_to_half, square_root, square_root_double, sync_block, sync_warp,
-    thread_index, wait_copies, wait_earlier_products, wait_products, warp_index,
+    fence_tiles, grid_rows, grid_size, half_to_single, is_last_block, multiply_add, multiply_add_double,
+    multiply_group, multiply_tiles, publish_barriers, shuffle_down, shuffle_from, shuffle_xor, single_to_half,
+    square_root, square_root_double, sync_block, sync_warp, thread_index, wait_copies, wait_earlier_products,
+    wait_products, warp_index,
 };
 
 /// Lanes of a warp.

@@ -74,7 +74,8 @@ pub fn assign<T: Number>(
 }
 
 /// Labels that were found among a group's own centroids, counted from its first, in `found`: writes them as numbers of
-/// clusters, remembers those before, and counts the changes of groups of a state up to `most`. A block per tile.
+/// clusters, remembers those before, and counts the changes of groups of a state up to `most`; in other groups labels stay, and
+/// those before become the same. A block per tile.
 #[inline(always)]
 pub fn adopt(
     found: In<u32>,
@@ -90,12 +91,17 @@ pub fn adopt(
     k: u32,
 ) {
     let table = Table { ranges, starts, owners, tile_rows };
-    let Some(tile) = table.tile_of_running(states, most) else { return };
-    let labels = Labels { labels, before };
+    let Some(tile) = table.tile() else { return };
+    let runs = states.get(tile.group as u64) <= most;
+    let both = Labels { labels, before };
     let mut changes = 0;
     let mut row = tile.first + thread_index() as u64;
     while row < tile.end {
-        changes += labels.set(row, tile.group * k + found.get(row));
+        if runs {
+            changes += both.set(row, tile.group * k + found.get(row));
+        } else {
+            before.set(row, labels.get(row));
+        }
         row += block_size() as u64;
     }
     add_changes(changed, tile, changes);

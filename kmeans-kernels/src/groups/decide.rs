@@ -1,9 +1,10 @@
 //! Each group's record of a round, and whether it goes on: the order of decisions is that of `kmeans_core::reference::lloyd`.
 
-use kmeans_core::launch::{BY_CHANGES, BY_MOVEMENT, BY_TOLERANCE, FAILED, REPEATED, RUNNING, STOPPED};
+use kmeans_core::launch::{BY_CHANGES, BY_MOVEMENT, BY_TOLERANCE, DECIDE_NUMBERS, FAILED, REPEATED, RUNNING, STOPPED};
 
 use super::inertia::rounded;
 use crate::device::{self, In, Out, SharedMemory, ballot, block_index, block_size, sync_block, thread_index};
+use crate::scale::means::add_in_order;
 
 /// For every group that runs: its round's record in `inertias` (where there are limbs), `movements` and `changes`, its state, the number of its rounds so
 /// far; with `fails`, the first of its empty clusters in `vacant`. Counts in `running[0]` the groups that go on. A warp, which is a
@@ -81,20 +82,23 @@ pub fn decide(
 /// The sum of k numbers from `start` on in their order, in thread 0.
 #[inline(always)]
 fn in_order(numbers: In<f64>, start: u64, k: u32) -> f64 {
-    let staged = SharedMemory::new().array::<f64>(block_size());
+    let staged = SharedMemory::new().array::<f64>(DECIDE_NUMBERS);
     let (mut sum, mut first) = (0.0, 0);
     while first < k {
-        let place = first + thread_index();
-        staged.set(thread_index(), if place < k { numbers.get(start + place as u64) } else { 0.0 });
-        sync_block();
-        if thread_index() == 0 {
+        // Many at a time: each time takes as long as a load from global memory.
+        let len = if k - first < DECIDE_NUMBERS { (k - first).next_multiple_of(8) } else { DECIDE_NUMBERS };
+        let mut place = thread_index();
+        while place < len {
             // Beyond the last there are zeros.
-            for place in 0..block_size() {
-                sum += staged.get(place);
-            }
+            staged.set(place, if first + place < k { numbers.get(start + (first + place) as u64) } else { 0.0 });
+            place += block_size();
         }
         sync_block();
-        first += block_size();
+        if thread_index() == 0 {
+            sum = add_in_order(sum, staged, 0, len);
+        }
+        sync_block();
+        first += DECIDE_NUMBERS;
     }
     sum
 }

@@ -11,7 +11,7 @@ use super::assign::{Labels, add_changes};
 use super::nearest::{Nearby, row, speaks};
 use crate::device::{self, In, Number, Out, Shared, SharedMemory, block_size, sync_block, thread_index};
 use crate::update::fixed::{Narrow, Wide};
-use crate::update::sorted::InRegisters;
+use crate::update::registers::InRegisters;
 
 /// Threads of a block.
 const THREADS: u32 = kmeans_core::launch::GROUPS_FUSED_NARROW.block;

@@ -1,10 +1,9 @@
 //! What centroids and sums contribute to each group's inertia, and inertias rounded from limbs: see [`crate::inertia`].
 
 use kmeans_core::exact::LimbSum;
-use kmeans_core::scalar::decode;
 
 use crate::device::{self, In, Number, Out, ScratchMemory, block_index, block_size, lane, thread_index};
-use crate::inertia::{Few, Many, add_warp};
+use crate::inertia::{Few, Many, add_warp, integer, squares_are_short};
 use crate::update::fixed::{Format, Limbs};
 use crate::update::stored::Stored;
 
@@ -40,7 +39,7 @@ pub fn inertia<T: Number, M: ScratchMemory>(
     let own = memory.zeros(words);
     let format = Limbs::new(exponent, words);
     while index < len {
-        let (c, e) = decode(centroids.get(start + index).double());
+        let (c, e) = integer(centroids.get(start + index));
         // −2·c·S
         let sum = Stored::new(sums, start + index, sum_words);
         for part in 0..sum.parts() {
@@ -53,7 +52,9 @@ pub fn inertia<T: Number, M: ScratchMemory>(
         let square = c as i128 * c as i128;
         let (high, low) = (square >> 53, square & ((1 << 53) - 1));
         format.add_integer(own, 0, count as i128 * low, 2 * e);
-        format.add_integer(own, 0, count as i128 * high, 2 * e + 53);
+        if !squares_are_short::<T>() {
+            format.add_integer(own, 0, count as i128 * high, 2 * e + 53);
+        }
         index += parts as u64 * block_size() as u64;
     }
     add_warp(own, limbs, group as u64 * words as u64, words);

@@ -14,9 +14,11 @@
 pub mod squares;
 pub mod sums;
 
+use kmeans_core::Scalar;
 use kmeans_core::launch::{INERTIA_FEW, INERTIA_LIMBS};
+use kmeans_core::scalar::decode;
 
-use crate::device::{Out, Scratch, ScratchWords, lane};
+use crate::device::{Number, Out, Scratch, ScratchWords, lane};
 use crate::together::sum_lanes;
 use crate::update::fixed::Words;
 
@@ -37,6 +39,20 @@ impl Words for ScratchWords<'_> {
         self.set(index as u32, before.wrapping_add(value));
         before
     }
+}
+
+/// A centroid's element as an integer of no more bits than its type has, which keeps products short, and the exponent of its unit.
+#[inline(always)]
+pub(crate) fn integer<T: Number>(value: T) -> (i64, i32) {
+    let (significand, exponent) = decode(value.double());
+    let zeros = <f64 as Scalar>::DIGITS - T::DIGITS;
+    (significand >> zeros, exponent + zeros)
+}
+
+/// Whether the square of an [`integer`] has at most 53 bits.
+#[inline(always)]
+pub(crate) fn squares_are_short<T: Number>() -> bool {
+    2 * T::DIGITS <= 53
 }
 
 /// Adds the limbs of all lanes to those in `limbs` from `first` on, one addition per limb and warp. All lanes take part.

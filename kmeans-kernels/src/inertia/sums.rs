@@ -3,9 +3,7 @@
 //! A thread's share is a few elements, so what it costs to bring the limbs together decides: whole warps without a share
 //! leave at once, and only the limbs in use are touched.
 
-use kmeans_core::scalar::decode;
-
-use super::{Few, Many, add_warp};
+use super::{Few, Many, add_warp, integer, squares_are_short};
 use crate::device::{
     self, In, Number, Out, ScratchMemory, block_index, block_row, block_size, grid_size, lane, thread_index,
 };
@@ -51,7 +49,7 @@ pub fn sums<T: Number, M: ScratchMemory>(
         }
     };
     while index < len {
-        let (c, e) = decode(centroids.get(first + index).double());
+        let (c, e) = integer(centroids.get(first + index));
         // −2·c·S
         add(Stored::new(sums, first + index, sum_words), -c, sum_exponent + e + 1);
         let cluster = first_cluster + index.checked_div(d as u64).unwrap_or(0);
@@ -63,7 +61,9 @@ pub fn sums<T: Number, M: ScratchMemory>(
             _ => (Stored::new(totals, cluster, total_words), total_exponent),
         };
         add(total, low, unit + 2 * e);
-        add(total, high, unit + 2 * e + 53);
+        if !squares_are_short::<T>() {
+            add(total, high, unit + 2 * e + 53);
+        }
         index += grid_size() as u64 * block_size() as u64;
     }
     add_warp(own, limbs, first_limb, words);

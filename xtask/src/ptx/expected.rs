@@ -47,10 +47,9 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("fit_tensor_sums_wide",         [10, 2, 64, 2, 128, 0]),
     ("sum_per_block_narrow",          [3, 0,  0, 0, 0, 0]), // after clearing, adding, flushing
     ("sum_per_block_wide",            [3, 0,  0, 0, 0, 0]),
-    ("sum_sorted_narrow",             [1, 0,  0, 0, 0, 0]),
-    ("sum_sorted_wide",               [1, 0,  0, 0, 0, 0]),
+    ("order_tally",                   [8, 0, 40, 0, 0, 0]), // a window of clusters: 32 lanes of two numbers, twice; counts cleared and made; the last block, which sums up
+    ("order_list",                    [5, 0, 20, 0, 0, 0]), // the same window; counts cleared, made and turned to places
     ("count_histogram",               [3, 0,  0, 0, 0, 0]),
-    ("changed_rows",                  [3, 0, 10, 0, 0, 0]), // two to sum up, one for where the list begins; 64 bits
     ("count_changed",                 [0, 0,  0, 1, 0, 0]),
     ("square_sum",                    [0, 0, 50, 0, 0, 0]), // 32 lanes of 64 bits: four digits, or a limb at a time
     ("square_sum_many",               [0, 0, 50, 0, 0, 0]),
@@ -67,7 +66,9 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("parallel_offsets",              [2, 0, 10, 0, 0, 0]),
     ("parallel_write",                [4, 0, 20, 0, 0, 0]),
     ("parallel_merge",                [0, 0, 10, 0, 0, 0]),
-    ("scale_movement",                [2, 0,  0, 0, 0, 0]),
+    ("scale_means_narrow",            [2, 0,  0, 0, 0, 0]), // squares written, squares added up
+    ("scale_means_wide",              [2, 0,  0, 0, 0, 0]),
+    ("scale_means_limbs",             [2, 0,  0, 0, 0, 0]),
     ("transposed_transpose",          [2, 0,  0, 0, 0, 0]),
     ("transposed_assign",             [1, 0,  5, 1, 0, 0]),
     ("transposed_sums_narrow",        [3, 0,  0, 0, 0, 0]),

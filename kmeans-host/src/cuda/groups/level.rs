@@ -32,6 +32,8 @@ pub struct Level<'a, 'p, T> {
     pub states: Array<u32>,
     /// Where there are many centroids, Hopper's tensor cores.
     streams: Option<Streams<T>>,
+    /// Whether the sums are those of labels that tensor cores found in the round before.
+    followed: bool,
 }
 
 /// What streaming kernels take of the points, once they are used, and the labels that they find.
@@ -64,9 +66,11 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
         let (stream, n) = (&data.stream, data.facts.n);
         let groups = table.groups as usize;
         let clusters = groups * k as usize;
-        let mut labels = stream.array(n)?;
-        let arguments = [write(&mut labels), Arg::U32(clusters as u32), Arg::U64(n as u64)];
-        data.launch(&launch::GROUPS_OUTSIDE, launch::GROUPS_OUTSIDE.thread_each(n as u64), &arguments)?;
+        let (mut labels, mut before) = (stream.array(n)?, stream.array(n)?);
+        for labels in [&mut labels, &mut before] {
+            let arguments = [write(labels), Arg::U32(clusters as u32), Arg::U64(n as u64)];
+            data.launch(&launch::GROUPS_OUTSIDE, launch::GROUPS_OUTSIDE.thread_each(n as u64), &arguments)?;
+        }
         // Where sums are found beside the labels, nobody adds to those of the rows of no group.
         let mut sums = Sums::unweighted(data, clusters + 1)?;
         sums.clear(stream)?;
@@ -75,12 +79,13 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
             k,
             centroids: stream.array(clusters * data.facts.d)?,
             labels,
-            before: stream.array(n)?,
+            before,
             sums,
             changed: stream.zeros(groups)?,
             moved_again: stream.zeros(groups)?,
             states: stream.zeros(groups)?,
             streams: None,
+            followed: false,
             table,
         })
     }
@@ -138,7 +143,12 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
         if streams::<T>(data.stream.gpu().tier.name, data.facts, words, k as usize) {
             drop(arguments);
             self.stream(most)?;
-            return self.sums.add_up(data, &self.labels);
+            let follows = std::mem::replace(&mut self.followed, true);
+            return if follows {
+                self.sums.follow(data, &self.before, &self.labels, None)
+            } else {
+                self.sums.add_up(data, &self.labels)
+            };
         }
         arguments.extend(sizes);
         let (kernel, geometry) = if launch::SINGLE_TYPES.contains(&T::STORED) {
@@ -187,6 +197,7 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
             Arg::I32(exponent),
             Arg::U32(words),
             Arg::U32(first as u32),
+            Arg::U32(self.table.groups),
             Arg::U32(self.k),
             Arg::U32(data.d()),
         ];

@@ -1,16 +1,21 @@
-//! Lloyd's iterations of a level: the host queues a few rounds ahead and reads how many groups go on.
+//! Lloyd's iterations of a level: the host queues a few rounds, and a few more before it reads how many groups went on after
+//! the first of them, so that the device does not wait for it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
 
 use kmeans_core::launch::{self, FAILED, RUNNING, STOPPED};
 use kmeans_core::settings::{EmptyCluster, Iteration, Settings, Stop};
 
 use super::super::Number;
-use super::super::driver::{Arg, Array, read, write, write_part};
+use super::super::driver::{Arg, Array, read, write, write_parts};
 use super::inertia::Inertias;
 use super::level::Level;
 use crate::Error;
 
-/// Rounds that are queued before the host looks whether any group goes on: those of groups that are done cost a launch.
-const AHEAD: usize = 4;
+/// Rounds of a record. Two records are queued before the host looks whether any group goes on: rounds after the last group is
+/// done are for nothing.
+const TOGETHER: usize = 2;
 
 /// What the rounds leave for each group.
 pub struct Rounds {
@@ -44,18 +49,57 @@ impl Rounds {
     }
 }
 
+/// Where words of a record lie, of up to [`TOGETHER`] rounds: how many groups go on after each, in 32 bits, then inertias,
+/// movements and changes, `[TOGETHER, groups]` each.
+#[derive(Clone, Copy)]
+struct Layout {
+    groups: usize,
+}
+
+impl Layout {
+    fn inertias(self, slot: usize) -> Range<usize> {
+        self.part(0, slot)
+    }
+
+    fn movements(self, slot: usize) -> Range<usize> {
+        self.part(1, slot)
+    }
+
+    fn changes(self, slot: usize) -> Range<usize> {
+        self.part(2, slot)
+    }
+
+    fn part(self, part: usize, slot: usize) -> Range<usize> {
+        let first = TOGETHER + (part * TOGETHER + slot) * self.groups;
+        first..first + self.groups
+    }
+
+    fn len(self) -> usize {
+        TOGETHER + 3 * TOGETHER * self.groups
+    }
+
+    /// The record of each group of a round.
+    fn round(self, words: &[u64], slot: usize) -> Vec<Iteration> {
+        let (inertias, movements) = (&words[self.inertias(slot)], &words[self.movements(slot)]);
+        let records = inertias.iter().zip(movements).zip(&words[self.changes(slot)]);
+        let record = |((&inertia, &movement), &labels_changed)| Iteration {
+            inertia: f64::from_bits(inertia),
+            movement: f64::from_bits(movement),
+            labels_changed,
+        };
+        records.map(record).collect()
+    }
+}
+
 /// What rounds write beside the level's own arrays.
 struct Records {
     moved: Array<f64>,
     limits: Array<f64>,
     iterations: Array<u32>,
     vacant: Array<u32>,
-    /// Of the rounds that are queued, `[AHEAD, groups]`.
-    inertias: Array<f64>,
-    movements: Array<f64>,
-    changes: Array<u64>,
-    /// Groups that go on after each of them.
-    running: Array<u32>,
+    /// For the host, of rounds that are queued: [`Layout`]. They take turns.
+    records: [Array<u64>; 2],
+    layout: Layout,
     /// Limbs where there are none.
     none: Array<u64>,
     /// D of rows, once there is a use for it.
@@ -73,53 +117,56 @@ pub fn run<T: Number>(
     observe: &mut dyn FnMut(usize) -> Result<(), Error>,
 ) -> Result<Rounds, Error> {
     let (stream, groups) = (&level.data.stream, level.table.groups as usize);
+    let layout = Layout { groups };
     let mut records = Records {
         moved: stream.array(level.clusters())?,
         limits: stream.upload(limits)?,
         iterations: stream.zeros(groups)?,
         vacant: stream.zeros(groups)?,
-        inertias: stream.zeros(AHEAD * groups)?,
-        movements: stream.zeros(AHEAD * groups)?,
-        changes: stream.zeros(AHEAD * groups)?,
-        running: stream.array(AHEAD)?,
+        records: [stream.array(layout.len())?, stream.array(layout.len())?],
+        layout,
         none: stream.array(1)?,
         distances: None,
     };
     let mut history = Vec::new();
-    let mut round = 0;
-    while round < settings.max_iter {
-        let queued = AHEAD.min(settings.max_iter - round);
-        stream.clear(&mut records.running)?;
-        for slot in 0..queued {
-            records.round(level, settings, inertias.as_deref_mut(), round + slot == 0, slot)?;
+    let (mut queued, mut done, mut turn) = (0, 0, 0);
+    let mut incoming = VecDeque::new();
+    loop {
+        while incoming.len() < 2 && queued < settings.max_iter {
+            let rounds = TOGETHER.min(settings.max_iter - queued);
+            stream.clear(&mut records.records[turn])?;
+            for slot in 0..rounds {
+                records.round(level, settings, inertias.as_deref_mut(), queued + slot == 0, (turn, slot))?;
+            }
+            incoming.push_back((rounds, stream.fetch(&records.records[turn])?));
+            queued += rounds;
+            turn = 1 - turn;
         }
-        round += queued;
-        let running = stream.download(&records.running, queued)?;
+        let Some((rounds, record)) = incoming.pop_front() else { break };
+        let words = record.wait()?;
         if inertias.is_some() {
-            history.extend(records.history(level, queued)?);
+            history.extend((0..rounds).map(|slot| layout.round(&words, slot)));
         }
-        observe(round)?;
-        if running.contains(&0) {
+        done += rounds;
+        observe(done)?;
+        if words[..rounds].contains(&0) {
             break;
         }
     }
-    Ok(Rounds {
-        iterations: stream.download(&records.iterations, groups)?,
-        states: stream.download(&level.states, groups)?,
-        history,
-        vacant: stream.download(&records.vacant, groups)?,
-    })
+    let (iterations, states) = (stream.fetch(&records.iterations)?, stream.fetch(&level.states)?);
+    let vacant = stream.fetch(&records.vacant)?;
+    Ok(Rounds { iterations: iterations.wait()?, states: states.wait()?, history, vacant: vacant.wait()? })
 }
 
 impl Records {
-    /// One round, without a look at what came out.
+    /// One round, without a look at what came out; its record is a slot of one of the two.
     fn round<T: Number>(
         &mut self,
         level: &mut Level<'_, '_, T>,
         settings: &Settings,
         mut inertias: Option<&mut Inertias>,
         first: bool,
-        slot: usize,
+        place: (usize, usize),
     ) -> Result<(), Error> {
         level.label(RUNNING)?;
         if let Some(inertias) = &mut inertias {
@@ -129,7 +176,7 @@ impl Records {
             self.fill(level, first)?;
         }
         level.update(&mut self.moved, first)?;
-        self.decide(level, settings, inertias.as_deref(), first, slot)
+        self.decide(level, settings, inertias.as_deref(), first, place)
     }
 
     /// Gives empty clusters the farthest points of their groups.
@@ -170,7 +217,7 @@ impl Records {
         settings: &Settings,
         inertias: Option<&Inertias>,
         first: bool,
-        slot: usize,
+        (turn, slot): (usize, usize),
     ) -> Result<(), Error> {
         let groups = level.table.groups as usize;
         let rule = match settings.stop {
@@ -183,7 +230,9 @@ impl Records {
             Some(inertias) => (read(&inertias.sums), inertias.limbs.exponent, inertias.limbs.words as u32),
             None => (read(&self.none), 0, 0),
         };
-        let own = slot * groups..(slot + 1) * groups;
+        let layout = self.layout;
+        let parts = [slot..slot + 1, layout.inertias(slot), layout.movements(slot), layout.changes(slot)];
+        let [running, found, movements, changes] = write_parts(&mut self.records[turn], parts);
         let [_, counts] = level.sums.read();
         let arguments = [
             level.table.ranges(),
@@ -196,10 +245,10 @@ impl Records {
             write(&mut level.states),
             write(&mut self.iterations),
             write(&mut self.vacant),
-            write_part(&mut self.inertias, own.clone()),
-            write_part(&mut self.movements, own.clone()),
-            write_part(&mut self.changes, own),
-            write_part(&mut self.running, slot..slot + 1),
+            found.cast::<f64>(),
+            movements.cast::<f64>(),
+            changes,
+            running.cast::<u32>(),
             Arg::U32(rule),
             Arg::U32((settings.empty == EmptyCluster::Error) as u32),
             Arg::I32(exponent),
@@ -208,17 +257,6 @@ impl Records {
             Arg::U32(level.k),
         ];
         level.data.launch(&launch::GROUPS_DECIDE, launch::groups_decide(groups as u32), &arguments)
-    }
-
-    /// The records of the rounds that were queued.
-    fn history<T: Number>(&self, level: &Level<'_, '_, T>, queued: usize) -> Result<Vec<Vec<Iteration>>, Error> {
-        let (stream, groups) = (&level.data.stream, level.table.groups as usize);
-        let len = queued * groups;
-        let inertias = stream.download(&self.inertias, len)?;
-        let movements = stream.download(&self.movements, len)?;
-        let changes = stream.download(&self.changes, len)?;
-        let record = |i: usize| Iteration { inertia: inertias[i], movement: movements[i], labels_changed: changes[i] };
-        Ok((0..queued).map(|slot| (slot * groups..(slot + 1) * groups).map(record).collect()).collect())
     }
 }
 

@@ -67,6 +67,26 @@ impl<'a> GridBarrier<'a> {
     }
 }
 
+/// Whether this block is the last of the grid to come here; what all blocks wrote before is visible to it after. `arrivals[0]` is
+/// zero before, and again after the last block; `told` is a word of shared memory for this alone.
+///
+/// Blocks that are not the last should leave: what they touch after is not checked against what the last block does.
+#[track_caller]
+pub fn is_last_block(arrivals: Out<u32>, told: Shared<u32>) -> bool {
+    sync_block();
+    if thread_index() == 0 {
+        let blocks = grid_size() * grid_rows();
+        let is_last = arrivals.fetch_add(0, 1) + 1 == blocks;
+        if is_last {
+            arrivals.add(0, blocks.wrapping_neg());
+            Thread::with_current(|t| t.block.clock.launch.set(t.block.clock.now.get() + 1));
+        }
+        told.set(0, u32::from(is_last));
+    }
+    sync_block();
+    told.get(0) != 0
+}
+
 /// The value of the lane whose number differs in the bits of `mask`.
 #[track_caller]
 pub fn shuffle_xor<T: Element>(value: T, mask: u32) -> T {
@@ -94,6 +114,11 @@ pub fn ballot(predicate: bool) -> u32 {
 
 /// a·b + c, rounded once.
 pub fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
+    a.mul_add(b, c)
+}
+
+/// a·b + c, rounded once.
+pub fn multiply_add_double(a: f64, b: f64, c: f64) -> f64 {
     a.mul_add(b, c)
 }
 

@@ -1,8 +1,8 @@
-//! A barrier of all blocks.
+//! What blocks of a grid know of each other: a barrier of all, and which comes last.
 
 use core::arch::asm;
 
-use super::{Out, grid_size, sync_block, thread_index};
+use super::{Out, Shared, grid_rows, grid_size, sync_block, thread_index};
 
 /// The barrier of a grid whose blocks all run at once, in one dimension.
 pub struct GridBarrier<'a> {
@@ -40,4 +40,24 @@ impl<'a> GridBarrier<'a> {
         }
         sync_block();
     }
+}
+
+/// Whether this block is the last of the grid to come here; what all blocks wrote before is visible to it after. `arrivals[0]` is
+/// zero before, and again after the last block; `told` is a word of shared memory for this alone.
+#[inline(always)]
+pub fn is_last_block(arrivals: Out<u32>, told: Shared<u32>) -> bool {
+    let last = grid_size() * grid_rows() - 1;
+    sync_block();
+    if thread_index() == 0 {
+        let before: u32;
+        // As at the barrier of a grid: this thread passes on what its block wrote, and takes what the others did.
+        // SAFETY: four bytes of an array that the launch contract names, which nothing else touches.
+        unsafe {
+            asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; atom.acq_rel.gpu.global.inc.u32 {}, [a], {}; }}",
+                in(reg64) arrivals.address(0), out(reg32) before, in(reg32) last, options(nostack));
+        }
+        told.set(0, before);
+    }
+    sync_block();
+    told.get(0) == last
 }

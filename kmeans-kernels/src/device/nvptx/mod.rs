@@ -15,7 +15,7 @@ use core::arch::asm;
 use core::arch::nvptx as arch;
 
 pub use barrier::{Barriers, publish_barriers};
-pub use grid::GridBarrier;
+pub use grid::{GridBarrier, is_last_block};
 pub use matrix::{fence_tiles, multiply_group, multiply_tiles};
 pub use memory::{Constants, In, Out};
 pub use shared::{Shared, SharedMemory, commit_copies, wait_copies};
@@ -38,6 +38,8 @@ unsafe extern "C" {
     fn vote_ballot_sync(mask: i32, predicate: bool) -> i32;
     #[link_name = "llvm.fma.f32"]
     fn fma(a: f32, b: f32, c: f32) -> f32;
+    #[link_name = "llvm.fma.f64"]
+    fn fma_double(a: f64, b: f64, c: f64) -> f64;
 }
 
 /// All lanes of the warp.
@@ -156,6 +158,13 @@ pub fn ballot(predicate: bool) -> u32 {
 pub fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
     // SAFETY: plain arithmetic.
     unsafe { fma(a, b, c) }
+}
+
+/// a·b + c, rounded once.
+#[inline(always)]
+pub fn multiply_add_double(a: f64, b: f64, c: f64) -> f64 {
+    // SAFETY: plain arithmetic.
+    unsafe { fma_double(a, b, c) }
 }
 
 /// 1 where a ≥ b, else 0.
