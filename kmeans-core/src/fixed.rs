@@ -125,7 +125,7 @@ fn shift(integer: i128, by: i32) -> i128 {
 
 /// ⌈log₂ n⌉, 0 for n ≤ 1.
 #[inline]
-pub fn ceil_log2(n: u64) -> i32 {
+pub const fn ceil_log2(n: u64) -> i32 {
     64 - n.saturating_sub(1).leading_zeros() as i32
 }
 

@@ -121,6 +121,8 @@ pub struct Kernel {
     pub arguments: &'static [Argument],
     /// Whether all its blocks must run at the same time, since they wait for each other.
     pub together: bool,
+    /// Blocks that a multiprocessor should run at a time, for which a thread can do with fewer registers; 0: any number.
+    pub resident: u32,
 }
 
 impl Kernel {
@@ -176,7 +178,7 @@ const fn kernel(
     block: u32,
     arguments: &'static [Argument],
 ) -> Kernel {
-    Kernel { name, types, block, arguments, together: false }
+    Kernel { name, types, block, arguments, together: false, resident: 0 }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! | when | kernel |
 //! |---|---|
 //! | a round | [`GROUPS_BEGIN`] |
-//! | | [`GROUPS_FUSED_NARROW`] or [`GROUPS_FUSED_WIDE`] where [`groups_fuse`]; else [`GROUPS_ASSIGN`] or [`GROUPS_EXACT`], and the kernels for the sums of g·k clusters |
+//! | | [`GROUPS_TENSOR_SHORT`] or [`GROUPS_TENSOR_LONG`] where [`groups_tensor`] and [`group_tensor_kernel`] have an answer, or [`GROUPS_FUSED_NARROW`] or [`GROUPS_FUSED_WIDE`] where [`groups_fuse`]; else [`GROUPS_ASSIGN`] or [`GROUPS_EXACT`], and the kernels for the sums of g·k clusters |
 //! | where the inertia is asked for | [`GROUPS_INERTIA`] |
 //! | where empty clusters take over points | [`GROUPS_VACANT`], [`GROUPS_DISTANCES`], then [`GROUPS_FILL_NARROW`] or its like |
 //! | | [`GROUPS_UPDATE_NARROW`] or its like |
@@ -20,6 +20,7 @@
 use super::table::{
     CENTROIDS, D, K, LABELS_IN, LABELS_OUT, MEANS_BYTES, MEANS_CLUSTERS, N, POINT_TYPES, POINTS, SINGLE_TYPES,
 };
+use crate::fixed::ceil_log2;
 use super::{
     Argument, Geometry, Kernel, MAX_GRID, SEED_COLUMNS, SEED_TRIALS, Type, at_most, input, kernel, output, value,
 };
@@ -177,6 +178,79 @@ const FUSED: Kernel = kernel(
 pub const GROUPS_FUSED_NARROW: Kernel = Kernel { name: "groups_fused_narrow", ..FUSED };
 /// The same for wide sums. Launch: [`groups_fused`] with two words.
 pub const GROUPS_FUSED_WIDE: Kernel = Kernel { name: "groups_fused_wide", ..FUSED };
+
+const TENSOR: Kernel = Kernel {
+    resident: 2,
+    ..kernel(
+        "",
+        SINGLE_TYPES,
+        256,
+        &[
+            POINTS,
+            CENTROIDS,
+            RANGES,
+            STARTS,
+            OWNERS,
+            STATES,
+            LABELS_OUT,
+            BEFORE_OUT,
+            CHANGED_OUT,
+            SUMS_OUT,
+            COUNTS_OUT,
+            EXPONENT,
+            WORDS,
+            TILE_ROWS,
+            MOST,
+            K,
+            D,
+        ],
+    )
+};
+/// The same on tensor cores, for sums of one or two words; the sum of any 32 values is an `f64`. Launch: [`groups_tensor`].
+pub const GROUPS_TENSOR_SHORT: Kernel = Kernel { name: "groups_tensor_short", ..TENSOR };
+/// The same where it is an integer of 64 bits, as is that of a tile. Launch: [`groups_tensor`].
+pub const GROUPS_TENSOR_LONG: Kernel = Kernel { name: "groups_tensor_long", ..TENSOR };
+
+/// Most columns of groups on tensor cores.
+pub const GROUP_TENSOR_COLUMNS: u32 = 128;
+/// Most clusters of those.
+pub const GROUP_TENSOR_CLUSTERS: u32 = 128;
+
+/// Lanes that share a row where sums are added up, four columns each: a power of two.
+#[inline(always)]
+pub const fn group_tensor_lanes(d: u32) -> u32 {
+    d.div_ceil(4).next_power_of_two()
+}
+
+/// Rows of a tile on tensor cores: some thousand blocks, each with 32 rows for every warp, and more where there are many.
+pub const fn group_tensor_rows(n: u64) -> u32 {
+    let each = TENSOR.block;
+    at_most(n.div_ceil(1024).div_ceil(each as u64), 4096 / each) * each
+}
+
+/// The kernel for values of which all are multiples of one number and below 2^`span` of it, if there is one; tiles have
+/// `tile_rows` rows.
+pub const fn group_tensor_kernel(span: i32, tile_rows: u32) -> Option<&'static Kernel> {
+    if span + 5 <= 53 {
+        Some(&GROUPS_TENSOR_SHORT)
+    } else if span + ceil_log2(tile_rows as u64) <= 63 {
+        Some(&GROUPS_TENSOR_LONG)
+    } else {
+        None
+    }
+}
+
+/// A block per tile: centroids, in two parts if they are `split`, and sums. `None` if that is more than `room` bytes of shared memory.
+pub const fn groups_tensor(tiles: u64, k: u32, d: u32, split: bool, room: u32) -> Option<Geometry> {
+    if k > GROUP_TENSOR_CLUSTERS || d > GROUP_TENSOR_COLUMNS {
+        return None;
+    }
+    let (padded, steps) = (k.next_multiple_of(8), d.div_ceil(16));
+    let centroids = padded * steps * (if split { 64 } else { 32 }) + padded * 4 + steps * 64 + 16;
+    let sums = k * group_tensor_lanes(d) * 32 + (k * 4).next_multiple_of(16) + 4;
+    let shared = centroids + sums;
+    if shared <= room { Some(TENSOR.blocks(tiles, shared)) } else { None }
+}
 
 /// Centroids that a block of the labelling kernels has in shared memory at a time, a multiple of 8.
 #[inline(always)]
@@ -343,7 +417,19 @@ pub const GROUPS_SQUARES: Kernel = kernel(
     "groups_squares",
     POINT_TYPES,
     256,
-    &[POINTS, RANGES, STARTS, OWNERS, LIMBS_OUT, EXPONENT, WORDS, value("narrow", Type::U32), TILE_ROWS, D],
+    &[
+        POINTS,
+        RANGES,
+        STARTS,
+        OWNERS,
+        LIMBS_OUT,
+        EXPONENT,
+        WORDS,
+        value("narrow", Type::U32),
+        value("bits", Type::U32),
+        TILE_ROWS,
+        D,
+    ],
 );
 /// The same for up to `INERTIA_LIMBS` limbs. Launch: [`groups_squares`].
 pub const GROUPS_SQUARES_MANY: Kernel = Kernel { name: "groups_squares_many", ..GROUPS_SQUARES };

@@ -64,6 +64,8 @@ pub struct Gpu {
     pub capability: (i32, i32),
     /// Multiprocessors.
     pub multiprocessors: u32,
+    /// Most bytes of shared memory of a block.
+    pub shared_bytes: u32,
     /// The best class of kernels it may use.
     pub tier: Tier,
     /// Bytes of memory in all.
@@ -137,6 +139,8 @@ impl Gpu {
         unsafe { context.disable_event_tracking() };
         let capability = context.compute_capability()?;
         let count = context.attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        let shared = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+        let shared_bytes = context.attribute(shared)?.max(0) as u32;
         let memory = context.total_mem()?;
         let mut kept = (memory / POOL_SHARE) as u64;
         if let Some(pool) = default_pool(&context)? {
@@ -148,6 +152,7 @@ impl Gpu {
             name: context.name()?,
             capability,
             multiprocessors: count.max(1) as u32,
+            shared_bytes,
             tier: best_tier(capability, std::env::var(TIER_VARIABLE).ok().as_deref()),
             memory: memory as u64,
             context,
@@ -711,8 +716,7 @@ impl Stream {
         if self.check(self.gpu.context.attribute(attribute))? == 0 {
             return Ok(0);
         }
-        let attribute = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
-        if self.check(self.gpu.context.attribute(attribute))? < geometry.shared as i32 {
+        if self.gpu.shared_bytes < geometry.shared {
             return Ok(0);
         }
         let kernel = self.gpu.kernel(&entry(kernel, element))?;

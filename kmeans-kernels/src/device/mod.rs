@@ -20,6 +20,7 @@
 //! | [`Scratch`] | words of a thread's own, indexed at run time | each thread | |
 //! | [`multiply_add`], [`multiply_add_double`] | a·b + c in `f32` and `f64`, rounded once | each thread | |
 //! | [`square_root`], [`square_root_double`] | square root in `f32` and `f64`, rounded once | each thread | |
+//! | [`to_integer`], [`pair_to_bf16`] | `f64` to `i64`, cut off; two `f32` to two `bf16`, rounded | each thread | values that do not fit |
 //! | [`Shared::copy_async`], [`commit_copies`], [`wait_copies`] | 16 bytes from global to shared memory without waiting (tier ampere) | each thread waits for its own; a barrier shows them to others | other sizes |
 //! | [`multiply_tiles`] | a product of tiles on tensor cores (tier ampere): see [`Half`] | all 32 lanes | other shapes, other types |
 //! | [`Swizzled`], [`fence_tiles`], [`multiply_group`] | a product of tiles in shared memory on tensor cores (tier hopper) | all 128 threads of four warps that begin at a multiple of four | other shapes; products under way while the threads go on |
@@ -54,8 +55,8 @@ pub use emulated::barrier::{Barriers, publish_barriers};
 pub use emulated::primitives::{
     Constants, GridBarrier, In, Out, Shared, SharedMemory, at_least, ballot, block_index, block_row, block_size,
     commit_copies, fence_tiles, grid_rows, grid_size, half_to_single, is_last_block, multiply_add, multiply_add_double,
-    multiply_group, multiply_tiles, shuffle_down, shuffle_from, shuffle_xor, single_to_half, square_root,
-    square_root_double, sync_block, sync_warp, thread_index, wait_copies, warp_index,
+    multiply_group, multiply_tiles, pair_to_bf16, shuffle_down, shuffle_from, shuffle_xor, single_to_half, square_root,
+    square_root_double, sync_block, sync_warp, thread_index, to_integer, wait_copies, warp_index,
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulated::wide::{
@@ -66,9 +67,9 @@ pub use nvptx::{
     Barriers, Constants, GridBarrier, In, Out, Shared, SharedMemory, at_least, ballot, begin_first_product,
     begin_narrow_product, begin_product, block_index, block_row, block_size, commit_copies, commit_products,
     fence_tiles, grid_rows, grid_size, half_to_single, is_last_block, multiply_add, multiply_add_double,
-    multiply_group, multiply_tiles, publish_barriers, shuffle_down, shuffle_from, shuffle_xor, single_to_half,
-    square_root, square_root_double, sync_block, sync_warp, thread_index, wait_copies, wait_earlier_products,
-    wait_products, warp_index,
+    multiply_group, multiply_tiles, pair_to_bf16, publish_barriers, shuffle_down, shuffle_from, shuffle_xor,
+    single_to_half, square_root, square_root_double, sync_block, sync_warp, thread_index, to_integer, wait_copies,
+    wait_earlier_products, wait_products, warp_index,
 };
 
 /// Lanes of a warp.

@@ -12,6 +12,7 @@
 //! | [`begin`] | round | zeros in sums, counts and changes of the groups that still run |
 //! | [`assign`], [`exact`] | round | labels |
 //! | [`fused`] | round | labels and sums in one pass over the points, where few sums suffice |
+//! | [`tensor`] | round | the same on tensor cores, for up to 128 columns |
 //! | [`inertia`] | round | what centroids and sums contribute to each group's inertia |
 //! | [`empty`] | round | empty clusters take over the farthest points of their group |
 //! | [`update`] | round | new centroids, and how far each moved |
@@ -35,9 +36,13 @@ pub mod inertia;
 pub mod labels;
 pub(crate) mod nearest;
 pub mod partition;
+pub mod runs;
+pub(crate) mod scores;
 pub mod seeding;
+pub mod split;
 pub mod squares;
 pub mod table;
+pub mod tensor;
 pub mod update;
 
 use kmeans_core::launch::NO_GROUP;

@@ -9,8 +9,11 @@ use crate::inertia::{Few, Many, add_warp};
 use crate::together::sum_lanes;
 use crate::update::fixed::{Format, Limbs};
 
+/// Values that a thread loads before it uses the first of them.
+const AHEAD: usize = 8;
+
 /// Adds Σ x² to each group's limbs, `[groups, words]`. `narrow`: 0, or one more than the limb in whose units a thread's share
-/// fits an `i128`.
+/// fits an `i128`; it has up to `bits` bits.
 #[inline(always)]
 pub fn squares<T: Number, M: ScratchMemory>(
     points: In<T>,
@@ -21,6 +24,7 @@ pub fn squares<T: Number, M: ScratchMemory>(
     exponent: i32,
     words: u32,
     narrow: u32,
+    bits: u32,
     tile_rows: u32,
     d: u32,
 ) {
@@ -33,6 +37,30 @@ pub fn squares<T: Number, M: ScratchMemory>(
         let base = narrow - 1;
         let format = FixedPoint { exponent: exponent + 32 * base as i32, width: Width::I128 };
         let mut total = 0_i128;
+        if T::DIGITS <= 24 && bits <= 53 {
+            // Squares and their sums are `f64`, whatever their order.
+            let (mut sums, step) = ([0.0; AHEAD], block_size() as u64);
+            while index + (AHEAD as u64 - 1) * step < end {
+                let mut values = [0.0; AHEAD];
+                for (i, value) in (0..).zip(&mut values) {
+                    *value = points.get(index + i * step).double();
+                }
+                for (sum, value) in sums.iter_mut().zip(&values) {
+                    *sum += value * value;
+                }
+                index += AHEAD as u64 * step;
+            }
+            let mut sum = 0.0;
+            for share in &sums {
+                sum += share;
+            }
+            while index < end {
+                let x = points.get(index).double();
+                sum += x * x;
+                index += step;
+            }
+            total = format.to_i128(sum);
+        }
         while index < end {
             let x = points.get(index).double();
             total += if T::DIGITS <= 24 { format.to_i128(x * x) } else { format.product_to_i128(x, x) };
@@ -60,7 +88,7 @@ pub fn squares<T: Number, M: ScratchMemory>(
 
 device::entries! {
     squares(points: In<T>, ranges: In<u64>, starts: In<u32>, owners: In<u32>, limbs: Out<u64>, exponent: i32, words: u32,
-        narrow: u32, tile_rows: u32, d: u32);
+        narrow: u32, bits: u32, tile_rows: u32, d: u32);
     groups_squares_f32: (f32, Few),
     groups_squares_f64: (f64, Few),
     groups_squares_f16: (half::f16, Few),

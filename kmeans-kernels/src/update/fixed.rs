@@ -11,7 +11,7 @@
 use kmeans_core::fixed::{FixedPoint, Width};
 use kmeans_core::scalar::{decode, power_of_two};
 
-use crate::device::{Out, Shared};
+use crate::device::{Out, Shared, to_integer};
 
 /// Memory that holds sums, in global or shared memory.
 pub trait Words: Copy {
@@ -68,7 +68,7 @@ impl Narrow {
     /// `value` in units of the format.
     #[inline(always)]
     pub fn integer(self, value: f64) -> i64 {
-        (value * self.factor) as i64
+        to_integer(value * self.factor)
     }
 }
 

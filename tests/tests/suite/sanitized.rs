@@ -1,10 +1,12 @@
 //! Everything that the GPU engine does, at sizes that compute-sanitizer can bear, in tests that each take it a minute or less.
 
-use kmeans_host::{Device, Element, Init, bf16, f16};
+use kmeans_core::tree::{Plan, Start};
+use kmeans_host::{Device, Element, EmptyCluster, Init, bf16, f16};
 use kmeans_tests::compare::{Job, assert_same_fit};
 use kmeans_tests::data::{Kind, Weighting, points, weights};
 use kmeans_tests::gpu::first_gpu;
-use ndarray::Array2;
+use kmeans_tests::tree::{assert_agreement, plan};
+use ndarray::{Array2, Array3};
 
 /// Fits, predictions, scores and distances of `n` points of `d` columns.
 fn check<T: Element>(kind: Kind, (n, d, k): (usize, usize, usize)) {
@@ -84,4 +86,57 @@ fn columns_of_f16() {
 fn columns_of_bf16() {
     check::<bf16>(Kind::Grid, SOME);
     check::<bf16>(Kind::Grid, MANY);
+}
+
+/// Trees of two levels from several starts, and a batch of three problems, with k clusters per node and problem: the kernels for
+/// many groups.
+fn check_groups<T: Element>(kind: Kind, (n, d, k): (usize, usize, usize)) {
+    if first_gpu().is_none() {
+        return;
+    }
+    let all = points::<T>(kind, n, d, 3);
+    for (seed, start) in (0..).zip([Start::RandomPoints, Start::RandomLabels, Start::KMeansPlusPlus]) {
+        let mut plan = Plan { start, seed, ..plan(k, 2) };
+        plan.settings.max_iter = 2;
+        assert_agreement(&plan, &all, all.view());
+    }
+    let problems = Array3::from_shape_fn((3, n, d), |(i, row, column)| all[[(row + 7 * i) % n, column]]);
+    let mut job = Job::new(k, Init::KMeansPlusPlus).max_iter(2);
+    job.settings.empty = EmptyCluster::Farthest;
+    let fits = job.kmeans().device(Device::Cuda(0)).fit_batch(&problems).unwrap();
+    for (fit, problem) in fits.iter().zip(problems.outer_iter()) {
+        assert_same_fit(fit, &job.reference(&problem.to_owned(), None).unwrap());
+    }
+}
+
+/// Sums of few clusters beside labels: tensor cores, or `f32` on tier portable.
+const FEW_PER_GROUP: (usize, usize, usize) = (400, 40, 5);
+/// Rows that do not consist of whole pieces.
+const ODD_COLUMNS: (usize, usize, usize) = (300, 19, 9);
+/// More clusters than have their sums found beside labels: Hopper's streams, or labels and sums apart.
+const MANY_PER_GROUP: (usize, usize, usize) = (600, 24, 140);
+
+#[test]
+fn groups_of_f32() {
+    check_groups::<f32>(Kind::Uniform, FEW_PER_GROUP);
+    check_groups::<f32>(Kind::Wide, FEW_PER_GROUP);
+    check_groups::<f32>(Kind::Grid, ODD_COLUMNS);
+}
+
+#[test]
+fn groups_of_many_clusters() {
+    check_groups::<f32>(Kind::Uniform, MANY_PER_GROUP);
+    check_groups::<bf16>(Kind::Uniform, MANY_PER_GROUP);
+}
+
+#[test]
+fn groups_of_16_bits() {
+    check_groups::<f16>(Kind::Uniform, FEW_PER_GROUP);
+    check_groups::<bf16>(Kind::Grid, FEW_PER_GROUP);
+    check_groups::<bf16>(Kind::Uniform, ODD_COLUMNS);
+}
+
+#[test]
+fn groups_of_f64() {
+    check_groups::<f64>(Kind::Uniform, FEW_PER_GROUP);
 }

@@ -31,14 +31,18 @@ pub fn flags(tier: &Tier) -> Vec<String> {
     ]
 }
 
-/// The PTX with each kernel's threads per block, which rustc cannot be told: an assembler that does not know them may give a
-/// thread so many registers that no block fits.
+/// The PTX with each kernel's threads per block, and blocks per multiprocessor, which rustc cannot be told: an assembler that does
+/// not know them may give a thread so many registers that no block fits.
 fn with_threads(mut text: String, tier: &Tier) -> String {
     for kernel in tier.kernels {
         for name in expected::entries(kernel) {
             let start = text.find(&format!(".visible .entry {name}("));
             if let Some(body) = start.and_then(|start| Some(start + text[start..].find("\n{")? + 1)) {
-                text.insert_str(body, &format!(".maxntid {}, 1, 1\n", kernel.block));
+                let resident = match kernel.resident {
+                    0 => String::new(),
+                    blocks => format!(".minnctapersm {blocks}\n"),
+                };
+                text.insert_str(body, &format!(".maxntid {}, 1, 1\n{resident}", kernel.block));
             }
         }
     }

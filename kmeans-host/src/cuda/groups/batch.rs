@@ -11,9 +11,8 @@ use super::super::assigner::uses_tensor_cores;
 use super::super::driver::Stream;
 use super::super::inertia::start_range;
 use super::super::job::{Data, Place, copy_widened};
-use super::super::sums::Sums;
 use super::inertia::Inertias;
-use super::level::{Level, streams};
+use super::level::{Level, Way};
 use super::{RESERVE, level_bytes, limits, rounds, seeding, table_of, unweighted};
 use crate::Error;
 use crate::engine::{Batch, BatchFit, BatchStart, Group, Outcome};
@@ -44,8 +43,8 @@ impl<'a, T: Number> CudaBatch<'a, T> {
     pub fn pays(stream: &Stream, facts: &Facts, problems: usize, k: usize) -> bool {
         let (tier, each) = (stream.gpu().tier.name, Facts { n: facts.n / problems, ..facts.clone() });
         let work = each.n as u64 * k as u64 * each.d as u64;
-        let words = Sums::words(facts);
-        work < ONE_BY_ONE_FROM || !uses_tensor_cores::<T>(tier, &each, k) || streams::<T>(tier, facts, words, k)
+        let together = matches!(Way::of::<T>(stream.gpu(), facts, k as u32), Way::Tensor(_) | Way::Stream);
+        work < ONE_BY_ONE_FROM || !uses_tensor_cores::<T>(tier, &each, k) || together
     }
 
     /// The problems as groups, whose draws are those of `seed`.

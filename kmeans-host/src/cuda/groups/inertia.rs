@@ -64,7 +64,7 @@ impl Inertias {
         let mut arguments = vec![data.points.arg()];
         arguments.extend(table.arguments());
         arguments.extend([write(&mut squares), Arg::I32(limbs.exponent), Arg::U32(limbs.words as u32)]);
-        arguments.extend([Arg::U32(narrow), table.rows(), Arg::U32(data.d())]);
+        arguments.extend([Arg::U32(narrow), Arg::U32(bits.max(0) as u32), table.rows(), Arg::U32(data.d())]);
         let kernel = if limbs.are_few() { &launch::GROUPS_SQUARES } else { &launch::GROUPS_SQUARES_MANY };
         data.launch(kernel, launch::groups_squares(table.tiles), &arguments)?;
         let sums = data.stream.array(squares.len())?;

@@ -1,9 +1,9 @@
 //! Labels, sums and means of many groups of rows, a launch per step for all of them.
 
-use kmeans_core::launch;
+use kmeans_core::launch::{self, Geometry, Kernel};
 
 use super::super::Number;
-use super::super::driver::{Arg, Array, read, write};
+use super::super::driver::{Arg, Array, Gpu, read, write};
 use super::super::job::Data;
 use super::super::stream::{Streaming, can_stream_groups, stream_rows};
 use super::super::sums::Sums;
@@ -30,7 +30,10 @@ pub struct Level<'a, 'p, T> {
     pub moved_again: Array<u64>,
     /// Whether each group goes on: `kmeans_core::launch::RUNNING` and its like.
     pub states: Array<u32>,
-    /// Where there are many centroids, Hopper's tensor cores.
+    way: Way,
+    /// For [`Way::Tensor`], the groups in tiles of its own.
+    tensor_table: Option<Table>,
+    /// For [`Way::Stream`].
     streams: Option<Streams<T>>,
     /// Whether the sums are those of labels that tensor cores found in the round before.
     followed: bool,
@@ -43,21 +46,56 @@ struct Streams<T> {
     found: Array<u32>,
 }
 
+/// How labels of groups are found, and their sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Together, by Ampere's tensor cores.
+    Tensor(&'static Kernel),
+    /// Together, by multiplications in `f32`.
+    Fused,
+    /// Labels by Hopper's tensor cores, then sums.
+    Stream,
+    /// Labels by multiplications in `f32`, then sums.
+    Single,
+    /// Labels by D, then sums.
+    Exact,
+}
+
 /// Fewer clusters per group are not worth laying centroids out in tiles of 128: a guess, yet to be measured.
 const STREAM_FROM: u32 = 32;
 
-/// Whether labels of groups of these points are found by streaming kernels.
-pub fn streams<T: Number>(tier: &str, facts: &Facts, sum_words: u32, k: usize) -> bool {
-    let (clusters, d) = (k as u32, facts.d as u32);
-    tier != "portable"
-        && clusters >= STREAM_FROM
-        && !launch::groups_fuse(clusters, d, sum_words)
-        && can_stream_groups::<T>(facts, k)
+impl Way {
+    /// For k clusters per group of points of type `T`. Few columns and clusters, whose sums a block has room for, go to the kernels that
+    /// find sums beside labels, if the sums fit the integers that those have.
+    pub fn of<T: Number>(gpu: &Gpu, facts: &Facts, k: u32) -> Self {
+        let (d, words) = (facts.d as u32, Sums::words(facts));
+        if !launch::SINGLE_TYPES.contains(&T::STORED) {
+            return Self::Exact;
+        }
+        if gpu.tier.name != "portable" && tensor_geometry::<T>(gpu, 1, k, d).is_some() {
+            let kernel = launch::group_tensor_kernel(facts.range.span(), launch::group_tensor_rows(facts.n as u64));
+            if let Some(kernel) = kernel {
+                return Self::Tensor(kernel);
+            }
+        }
+        if launch::groups_fuse(k, d, words) {
+            Self::Fused
+        } else if gpu.tier.name != "portable" && k >= STREAM_FROM && can_stream_groups::<T>(facts, k as usize) {
+            Self::Stream
+        } else {
+            Self::Single
+        }
+    }
+
+    /// Whether sums are found beside the labels.
+    fn fuses(self) -> bool {
+        matches!(self, Self::Tensor(_) | Self::Fused)
+    }
 }
 
-/// Whether labels and sums are found in one pass.
-fn fuses<T: Number>(sums: &Sums, k: u32, d: u32) -> bool {
-    launch::SINGLE_TYPES.contains(&T::STORED) && launch::groups_fuse(k, d, sums.format().1)
+/// The grid of the kernels on Ampere's tensor cores; `None` if the shape is not for them.
+fn tensor_geometry<T: Number>(gpu: &Gpu, tiles: u64, k: u32, d: u32) -> Option<Geometry> {
+    launch::groups_tensor(tiles, k, d, T::STORED == "f32", gpu.shared_bytes)
 }
 
 impl<'a, 'p, T: Number> Level<'a, 'p, T> {
@@ -74,6 +112,11 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
         // Where sums are found beside the labels, nobody adds to those of the rows of no group.
         let mut sums = Sums::unweighted(data, clusters + 1)?;
         sums.clear(stream)?;
+        let way = Way::of::<T>(stream.gpu(), data.facts, k);
+        let tensor_table = match way {
+            Way::Tensor(_) => Some(table.cut(data, data.n(), launch::group_tensor_rows(data.n()))?),
+            _ => None,
+        };
         Ok(Self {
             data,
             k,
@@ -84,6 +127,8 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
             changed: stream.zeros(groups)?,
             moved_again: stream.zeros(groups)?,
             states: stream.zeros(groups)?,
+            way,
+            tensor_table,
             streams: None,
             followed: false,
             table,
@@ -105,7 +150,7 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
     fn begin(&mut self, most: u32) -> Result<(), Error> {
         let (data, k, d) = (self.data, self.k, self.data.d());
         let words = self.sums.format().1;
-        let sum_words = if fuses::<T>(&self.sums, k, d) { k as u64 * d as u64 * words as u64 } else { 0 };
+        let sum_words = if self.way.fuses() { k as u64 * d as u64 * words as u64 } else { 0 };
         let parts = launch::group_parts(k, d, words);
         let [sums, counts] = self.sums.write();
         let arguments = [
@@ -125,23 +170,7 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
 
     fn find(&mut self, most: u32) -> Result<(), Error> {
         let (data, k, d) = (self.data, self.k, self.data.d());
-        let (exponent, words) = self.sums.format();
-        let fuses = fuses::<T>(&self.sums, k, d);
-        let tiles = self.table.tiles;
-        let mut arguments = vec![data.points.arg(), read(&self.centroids)];
-        arguments.extend(self.table.arguments());
-        arguments.extend([read(&self.states), write(&mut self.labels), write(&mut self.before)]);
-        arguments.push(write(&mut self.changed));
-        let sizes = [self.table.rows(), Arg::U32(most), Arg::U32(k), Arg::U32(d)];
-        if fuses {
-            arguments.extend(self.sums.write());
-            arguments.push(Arg::I32(exponent));
-            arguments.extend(sizes);
-            let kernel = if words == 1 { &launch::GROUPS_FUSED_NARROW } else { &launch::GROUPS_FUSED_WIDE };
-            return data.launch(kernel, launch::groups_fused(tiles, k, d, words), &arguments);
-        }
-        if streams::<T>(data.stream.gpu().tier.name, data.facts, words, k as usize) {
-            drop(arguments);
+        if self.way == Way::Stream {
             self.stream(most)?;
             let follows = std::mem::replace(&mut self.followed, true);
             return if follows {
@@ -150,14 +179,31 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
                 self.sums.add_up(data, &self.labels)
             };
         }
-        arguments.extend(sizes);
-        let (kernel, geometry) = if launch::SINGLE_TYPES.contains(&T::STORED) {
-            (&launch::GROUPS_ASSIGN, launch::groups_assign(tiles, k, d))
-        } else {
-            (&launch::GROUPS_EXACT, launch::groups_exact(tiles))
+        let (exponent, words) = self.sums.format();
+        let table = self.tensor_table.as_ref().unwrap_or(&self.table);
+        let tiles = table.tiles;
+        let mut arguments = vec![data.points.arg(), read(&self.centroids)];
+        arguments.extend(table.arguments());
+        arguments.extend([read(&self.states), write(&mut self.labels), write(&mut self.before)]);
+        arguments.push(write(&mut self.changed));
+        if self.way.fuses() {
+            arguments.extend(self.sums.write());
+            arguments.push(Arg::I32(exponent));
+        }
+        let (kernel, geometry) = match self.way {
+            Way::Tensor(kernel) => {
+                arguments.push(Arg::U32(words));
+                let geometry = tensor_geometry::<T>(data.stream.gpu(), tiles, k, d);
+                (kernel, geometry.expect("the way was chosen for this shape"))
+            }
+            Way::Fused if words == 1 => (&launch::GROUPS_FUSED_NARROW, launch::groups_fused(tiles, k, d, words)),
+            Way::Fused => (&launch::GROUPS_FUSED_WIDE, launch::groups_fused(tiles, k, d, words)),
+            Way::Single => (&launch::GROUPS_ASSIGN, launch::groups_assign(tiles, k, d)),
+            Way::Exact | Way::Stream => (&launch::GROUPS_EXACT, launch::groups_exact(tiles)),
         };
+        arguments.extend([table.rows(), Arg::U32(most), Arg::U32(k), Arg::U32(d)]);
         data.launch(kernel, geometry, &arguments)?;
-        self.sums.add_up(data, &self.labels)
+        if self.way.fuses() { Ok(()) } else { self.sums.add_up(data, &self.labels) }
     }
 
     /// Labels by tensor cores.

@@ -18,7 +18,7 @@ use kmeans_core::settings::Stop;
 
 pub use self::batch::CudaBatch;
 use self::inertia::Inertias;
-use self::level::Level;
+use self::level::{Level, Way};
 use self::order::{Order, Places};
 pub use self::table::Table;
 use super::Number;
@@ -68,12 +68,12 @@ fn level_bytes<T: Number>(stream: &Stream, facts: &Facts, groups: u64, k: u64) -
     let own = clusters * (2 * d * size + 48) + groups * (128 + 16 * kmeans_core::seeding::trials(k as usize) as u64);
     let tables = Table::bytes(n, groups) + Table::bytes(n, clusters);
     let inertias = Inertias::bytes::<T>(facts, clusters) + Inertias::bytes::<f64>(facts, groups);
-    let streams = if level::streams::<T>(stream.gpu().tier.name, facts, Sums::words(facts), k as usize) {
-        4 * n + Table::bytes(n, groups) + groups_bytes::<T>(facts, groups as usize, k as usize)
-    } else {
-        0
+    let way = match Way::of::<T>(stream.gpu(), facts, k as u32) {
+        Way::Stream => 4 * n + Table::bytes(n, groups) + groups_bytes::<T>(facts, groups as usize, k as usize),
+        Way::Tensor(_) => Table::bytes(n, groups),
+        Way::Fused | Way::Single | Way::Exact => 0,
     };
-    streams + rows + own + tables + inertias + Sums::bytes::<T>(facts, clusters as usize) + Places::bytes(n, groups, k)
+    way + rows + own + tables + inertias + Sums::bytes::<T>(facts, clusters as usize) + Places::bytes(n, groups, k)
 }
 
 /// Where groups begin and end, on the device.

@@ -142,6 +142,18 @@ pub fn square_root_double(value: f64) -> f64 {
     value.sqrt()
 }
 
+/// `value` without what follows the point; an `i64` must hold it.
+pub fn to_integer(value: f64) -> i64 {
+    assert!(value.abs() < 9.3e18, "an i64 does not hold {value}");
+    value as i64
+}
+
+/// The nearest `bf16` of two numbers, the first in the lower half of the word.
+pub fn pair_to_bf16(low: f32, high: f32) -> u32 {
+    let [low, high] = [low, high].map(|value| half::bf16::nearest(value).to_bits() as u32);
+    high << 16 | low
+}
+
 /// The nearest `f16`.
 pub fn single_to_half(value: f32) -> half::f16 {
     half::f16::from_f32(value)
@@ -263,6 +275,17 @@ impl<'a, T: Element> In<'a, T> {
         Thread::with_current(|t| {
             t.check(memory, address, 16, self.0.end, Action::Read, place);
             [0, 4, 8, 12].map(|further| memory.load(address + further, 4) as u32)
+        })
+    }
+
+    /// The 8 bytes from element `index` on, a multiple of 8 bytes.
+    #[track_caller]
+    pub fn get8(self, index: u64) -> [u32; 2] {
+        let place = Location::caller();
+        let (memory, address) = self.bytes(index);
+        Thread::with_current(|t| {
+            t.check(memory, address, 8, self.0.end, Action::Read, place);
+            [0, 4].map(|further| memory.load(address + further, 4) as u32)
         })
     }
 
@@ -498,6 +521,19 @@ impl Shared<'_, f32> {
                 t.block.shared.store(address + 4 * i, 4, value.to_bits() as u64);
             }
         });
+    }
+}
+
+impl Shared<'_, u32> {
+    /// Elements `index` and `index + 1`, a multiple of 8 bytes.
+    #[track_caller]
+    pub fn get2(self, index: u32) -> [u32; 2] {
+        let place = Location::caller();
+        let (address, end) = self.bytes(index);
+        Thread::with_current(|t| {
+            t.check(&t.block.shared, address, 8, end, Action::Read, place);
+            [0, 4].map(|further| t.block.shared.load(address + further, 4) as u32)
+        })
     }
 }
 

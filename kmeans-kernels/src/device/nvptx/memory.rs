@@ -46,6 +46,18 @@ impl<T: Element> In<'_, T> {
         [a, b, c, d]
     }
 
+    /// The 8 bytes from element `index` on, a multiple of 8 bytes.
+    #[inline(always)]
+    pub fn get8(self, index: u64) -> [u32; 2] {
+        let (a, b);
+        // SAFETY: as for `get`; aligned, as the emulator checks.
+        unsafe {
+            asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; ld.global.v2.b32 {{{}, {}}}, [a]; }}",
+                in(reg64) self.address(index), out(reg32) a, out(reg32) b, options(pure, readonly, nostack));
+        }
+        [a, b]
+    }
+
     /// Element `index`.
     #[inline(always)]
     pub fn get(self, index: u64) -> T {

@@ -198,6 +198,28 @@ pub fn square_root_double(value: f64) -> f64 {
     f64::from_bits(root)
 }
 
+/// `value` without what follows the point; an `i64` must hold it. A cast would check that for every value.
+#[inline(always)]
+pub fn to_integer(value: f64) -> i64 {
+    let integer: i64;
+    // SAFETY: plain arithmetic.
+    unsafe {
+        asm!("cvt.rzi.s64.f64 {}, {};", out(reg64) integer, in(reg64) value.to_bits(), options(pure, nomem, nostack))
+    };
+    integer
+}
+
+/// The nearest `bf16` of two numbers, the first in the lower half of the word (tier ampere).
+#[inline(always)]
+pub fn pair_to_bf16(low: f32, high: f32) -> u32 {
+    let pair: u32;
+    // SAFETY: plain arithmetic.
+    unsafe {
+        asm!("cvt.rn.bf16x2.f32 {}, {}, {};", out(reg32) pair, in(reg32) high, in(reg32) low, options(pure, nomem, nostack));
+    }
+    pair
+}
+
 /// The nearest `f16`.
 #[inline(always)]
 pub fn single_to_half(value: f32) -> half::f16 {

@@ -113,6 +113,20 @@ impl Shared<'_, f32> {
     }
 }
 
+impl Shared<'_, u32> {
+    /// Elements `index` and `index + 1`, a multiple of 8 bytes.
+    #[inline(always)]
+    pub fn get2(self, index: u32) -> [u32; 2] {
+        let (a, b);
+        // SAFETY: as for `get`.
+        unsafe {
+            asm!("ld.shared.v2.b32 {{{}, {}}}, [{}];", out(reg32) a, out(reg32) b, in(reg32) self.start + index * 4,
+                options(pure, readonly, nostack));
+        }
+        [a, b]
+    }
+}
+
 impl<'a, T: Element> Shared<'a, T> {
     /// Begins to copy 16 bytes from element `from` of `source` to element `to`, both at multiples of 16 bytes.
     #[inline(always)]
