@@ -20,10 +20,10 @@
 use super::table::{
     CENTROIDS, D, K, LABELS_IN, LABELS_OUT, MEANS_BYTES, MEANS_CLUSTERS, N, POINT_TYPES, POINTS, SINGLE_TYPES,
 };
-use crate::fixed::ceil_log2;
 use super::{
     Argument, Geometry, Kernel, MAX_GRID, SEED_COLUMNS, SEED_TRIALS, Type, at_most, input, kernel, output, value,
 };
+use crate::fixed::ceil_log2;
 
 /// The owner of a tile that there is not.
 pub const NO_GROUP: u32 = u32::MAX;

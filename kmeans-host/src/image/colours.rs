@@ -157,16 +157,17 @@ fn by_set<S: Sample, const U: usize>(picture: &Picture<'_, S>, cubes: Cubes, lim
         return None;
     }
     // Each word beside the rank of its first code, so that looking a code up is one access to memory.
-    let ranked = |(words, rank): (&[u32], u32)| {
-        let mut next = rank;
-        words.iter().map(|&word| (word, std::mem::replace(&mut next, next + word.count_ones()))).collect::<Vec<_>>()
+    let first_of = |next: &mut u32, word: &u32| {
+        *next += word.count_ones();
+        Some((*word, *next - word.count_ones()))
     };
-    let table: Vec<(u32, u32)> = set.par_chunks(WORDS).zip(ranks).flat_map_iter(ranked).collect();
-    let ones = |(i, &word): (usize, &u32)| {
+    let words = set.par_chunks(WORDS).zip(ranks);
+    let table: Vec<(u32, u32)> = words.flat_map_iter(|(words, rank)| words.iter().scan(rank, first_of)).collect();
+    let bits_of = |(i, &word): (usize, &u32)| {
         let bits = (0..32).filter(move |bit| word >> bit & 1 == 1);
         bits.map(move |bit| cubes.packed((i as u64) << 5 | bit))
     };
-    let codes = set.par_iter().enumerate().with_min_len(WORDS).flat_map_iter(ones).collect();
+    let codes = set.par_iter().enumerate().with_min_len(WORDS).flat_map_iter(bits_of).collect();
     let rank = |code: u32| {
         let (word, rank) = table[code as usize >> 5];
         rank + (word & ((1_u32 << (code & 31)) - 1)).count_ones()

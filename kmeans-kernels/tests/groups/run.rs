@@ -11,8 +11,8 @@ use kmeans_kernels::groups::runs::Run;
 use kmeans_kernels::groups::split::Split;
 use kmeans_kernels::groups::{self, assign, begin, decide, empty, exact as by_distance, fused, inertia, tensor};
 use kmeans_kernels::inertia::Many;
-use kmeans_kernels::update;
 use kmeans_kernels::update::fixed::Format;
+use kmeans_kernels::{scale, update};
 
 use crate::common::launch;
 use crate::problem::{Problem, Tables};
@@ -201,7 +201,20 @@ pub fn run<T: Number, F: Format + scale::means::Quotient>(
         launch(e, &contract::GROUPS_UPDATE_LIMBS, contract::groups_update((count * k) as u64), || {
             let (sums, counts, s) = (device.sums.input(), device.counts.input(), device.states.input());
             let (h, c, m) = (device.changed.input(), device.centroids.output(), moved.output());
-            groups::update::update::<T, F>(sums, counts, s, h, c, m, exponent, words, first, k as u32, d as u32);
+            groups::update::update::<T, F>(
+                sums,
+                counts,
+                s,
+                h,
+                c,
+                m,
+                exponent,
+                words,
+                first,
+                count as u32,
+                k as u32,
+                d as u32,
+            );
         });
         let running = e.buffer("running", &[0_u32]);
         launch(e, &contract::GROUPS_DECIDE, contract::groups_decide(count as u32), || {
