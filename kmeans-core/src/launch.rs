@@ -11,6 +11,7 @@ mod empty;
 mod fit;
 mod groups;
 mod order;
+mod prune;
 mod seeding;
 mod silhouette;
 mod stream;
@@ -20,6 +21,7 @@ pub use empty::*;
 pub use fit::*;
 pub use groups::*;
 pub use order::*;
+pub use prune::*;
 pub use seeding::*;
 pub use silhouette::*;
 pub use stream::*;
@@ -230,6 +232,7 @@ mod tests {
                 empty_farthest(n),
                 seed_nearest(n, 8),
                 seed_amounts(n),
+                prune_moved(k),
                 seed_draw(20),
                 seed_potentials(n, 8),
                 parallel_count(n),

@@ -18,7 +18,7 @@ impl<const N: u32> Columns for Slices<N> {
 
 /// Some rows that are compared with the same centroids.
 #[derive(Clone, Copy)]
-pub struct Rows {
+pub(crate) struct Rows {
     /// The first of them.
     pub first: u64,
     /// After the last of them.
@@ -28,14 +28,23 @@ pub struct Rows {
 }
 
 /// Which rows blocks take: block b of g takes number b, b + g, b + 2g and so on.
-pub trait Plan: Copy {
+pub(crate) trait Plan: Copy {
+    /// Whether rows come from a list, and bounds are made for them.
+    const IS_LISTED: bool = false;
+
     /// Number `index`, if there is one: at most as many rows as a block takes at a time.
     fn rows(self, index: u32) -> Option<Rows>;
+
+    /// The number in the matrix of the row at `place`.
+    #[inline(always)]
+    fn number(self, place: u64) -> u64 {
+        place
+    }
 }
 
 /// n rows, compared with one group of centroids.
 #[derive(Clone, Copy)]
-pub(super) struct All {
+pub(crate) struct All {
     pub n: u64,
     /// Rows of a block.
     pub rows: u32,
@@ -51,7 +60,7 @@ impl Plan for All {
 
 /// Tiles of groups of rows, of as many rows at most.
 #[derive(Clone, Copy)]
-pub(super) struct Tiles<'a> {
+pub(crate) struct Tiles<'a> {
     pub table: Table<'a>,
     pub tiles: u32,
 }
@@ -69,7 +78,7 @@ impl Plan for Tiles<'_> {
 
 /// The points and what is known about them.
 #[derive(Clone, Copy)]
-pub(super) struct Points<'a, T> {
+pub(crate) struct Points<'a, T> {
     pub elements: In<'a, T>,
     /// |x'|² of each.
     pub norms: In<'a, f32>,

@@ -230,11 +230,11 @@ fn run<T: Half>(
                 place ^= 1;
             }
             if is_used {
-                leading.offer(&scores, tile, runs);
+                leading.offer(&scores, tile, runs, false);
             }
         }
         if let Some(rows) = plan.rows(index) {
-            leading.conclude(own_row(rows), rows.end, results);
+            leading.conclude(own_row(rows), rows.end, |row| row, results);
         }
         (index, round) = (index + grid_size(), round + 1);
     }
@@ -259,7 +259,7 @@ pub fn stream<T: Half>(
     d: u32,
 ) {
     let points = Points { elements: points, norms: x_norms, errors: None, d };
-    let results = Results { labels, others, open_rows, open_codes, open, room };
+    let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
     run(points, All { n, rows: ROWS }, (tiles, starts), largest, results, k);
 }
 
@@ -283,7 +283,7 @@ pub fn stream_rounded(
     d: u32,
 ) {
     let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), d };
-    let results = Results { labels, others, open_rows, open_codes, open, room };
+    let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
     run(points, All { n, rows: ROWS }, (tiles, starts), largest, results, k);
 }
 
@@ -310,7 +310,7 @@ pub fn stream_groups<T: Half>(
 ) {
     let points = Points { elements: points, norms: x_norms, errors: None, d };
     let table = Table { ranges, starts: tile_starts, owners, tile_rows: ROWS };
-    let results = Results { labels, others, open_rows, open_codes, open, room };
+    let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
     run(points, Tiles { table, tiles: count }, (tiles, starts), largest, results, k);
 }
 
@@ -338,7 +338,7 @@ pub fn stream_groups_rounded(
 ) {
     let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), d };
     let table = Table { ranges, starts: tile_starts, owners, tile_rows: ROWS };
-    let results = Results { labels, others, open_rows, open_codes, open, room };
+    let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
     run(points, Tiles { table, tiles: count }, (tiles, starts), largest, results, k);
 }
 
