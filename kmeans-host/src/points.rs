@@ -16,6 +16,9 @@ const LARGEST_EXPONENT: i32 = 1021;
 /// The largest magnitude must reach 2^this, or squared differences would be rounded to zero.
 const SMALLEST_EXPONENT: i32 = -500;
 
+/// Weights that a thread looks at in one go.
+const TOGETHER: usize = 1 << 14;
+
 /// What engines need to know of points, `[n, d]`, wherever these lie.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -310,10 +313,11 @@ fn check_weights(weights: Option<&[f64]>, n: usize) -> Result<ExponentRange, Err
     if weights.len() != n {
         return Err(Error::WeightCount { expected: n, found: weights.len() });
     }
-    if let Some(index) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+    if let Some(index) = weights.par_iter().with_min_len(TOGETHER).position_first(|w| !(w.is_finite() && *w >= 0.0)) {
         return Err(Error::BadWeight { index, value: weights[index] });
     }
-    let range = weights.iter().fold(ExponentRange::ZERO, |r, &w| r.union(ExponentRange::of(w)));
+    let range_of = |weights: &[f64]| weights.iter().fold(ExponentRange::ZERO, |r, &w| r.union(ExponentRange::of(w)));
+    let range = weights.par_chunks(TOGETHER).map(range_of).reduce(|| ExponentRange::ZERO, ExponentRange::union);
     if range.is_zero() { Err(Error::ZeroWeights) } else { Ok(range) }
 }
 

@@ -15,6 +15,8 @@ use super::{Features, Sample};
 const BITS_OF_SET: u32 = 24;
 /// Pixels per unit of work.
 const CHUNK: usize = 1 << 16;
+/// Words of the set per unit of work.
+const WORDS: usize = 1 << 12;
 
 /// Distinct colours in the order of their codes. Where pixels have weights, alpha is part of the colour.
 pub struct Colours {
@@ -39,7 +41,12 @@ impl Colours {
         // Colour in the higher bits, alpha in the lowest where it counts.
         let code = |pixel: &[S]| pixel[..used].iter().fold(0, |code, s| code << S::BITS | s.bits());
         let (codes, index, counts) = if used as u32 * S::BITS <= BITS_OF_SET {
-            by_set(picture, Cubes::new::<S>(colour, used), used as u32 * S::BITS, limit, code)?
+            let cubes = Cubes::new::<S>(colour, used);
+            match used {
+                1 => by_set::<S, 1>(picture, cubes, limit)?,
+                2 => by_set::<S, 2>(picture, cubes, limit)?,
+                _ => by_set::<S, 3>(picture, cubes, limit)?,
+            }
         } else {
             by_sorting(picture, limit, code)?
         };
@@ -83,8 +90,7 @@ impl Cubes {
         Self { channels: colour as u32, bits: S::BITS, alpha_bits: (used - colour) as u32 * S::BITS }
     }
 
-    /// The code of a pixel whose samples stand one after the other in `packed`.
-    #[inline(always)]
+    /// The code of a pixel whose samples stand one after the other in `packed`: every bit goes to a place of its own.
     fn code(self, packed: u64) -> u64 {
         let (high_bits, colour) = (self.bits - LOW, packed >> self.alpha_bits);
         let (mut high, mut low) = (0, 0);
@@ -114,24 +120,24 @@ impl Cubes {
 /// The codes that occur, in order; each pixel's rank among them; how often each occurs.
 type Counted = (Vec<u64>, Vec<u32>, Vec<u64>);
 
-/// What occurs, by way of a set of bits.
-fn by_set<S: Sample>(
-    picture: &Picture<'_, S>,
-    cubes: Cubes,
-    bits: u32,
-    limit: usize,
-    code: impl Fn(&[S]) -> u64 + Sync,
-) -> Option<Counted> {
-    let set: Vec<AtomicU32> = (0..(1_usize << bits).div_ceil(32)).map(|_| AtomicU32::new(0)).collect();
+/// What occurs, by way of a set of bits, in pixels of which the first `U` samples count.
+fn by_set<S: Sample, const U: usize>(picture: &Picture<'_, S>, cubes: Cubes, limit: usize) -> Option<Counted> {
+    // What each sample contributes to a code.
+    let parts: [Vec<u32>; U] = std::array::from_fn(|sample| {
+        let shift = (U - 1 - sample) as u32 * S::BITS;
+        (0..1_u64 << S::BITS).map(|value| cubes.code(value << shift) as u32).collect()
+    });
+    let code = |pixel: &[S]| (0..U).fold(0, |code, sample| code | parts[sample][pixel[sample].bits() as usize]);
+    let words = (1_usize << (U as u32 * S::BITS)).div_ceil(32);
+    let set: Vec<AtomicU32> = (0..words).into_par_iter().map(|_| AtomicU32::new(0)).collect();
     picture.samples().par_chunks(CHUNK * picture.channels).for_each(|pixels| {
-        let mut before = u64::MAX;
+        let mut before = u32::MAX;
         for pixel in pixels.chunks_exact(picture.channels) {
-            let packed = code(pixel);
-            if packed == before {
+            let code = code(pixel);
+            if code == before {
                 continue;
             }
-            before = packed;
-            let code = cubes.code(packed);
+            before = code;
             let (word, bit) = (&set[code as usize >> 5], 1 << (code & 31));
             // Writing only what is news keeps the words in every core's cache.
             if word.load(Ordering::Relaxed) & bit == 0 {
@@ -139,26 +145,34 @@ fn by_set<S: Sample>(
             }
         }
     });
-    // Each word beside the rank of its first code, so that looking a code up is one access to memory.
-    let mut table: Vec<(u32, u32)> = set.into_iter().map(|word| (word.into_inner(), 0)).collect();
-    let mut codes = Vec::new();
-    for (i, (word, rank)) in table.iter_mut().enumerate() {
-        *rank = codes.len() as u32;
-        let mut rest = *word;
-        while rest != 0 {
-            codes.push(cubes.packed((i as u64) << 5 | u64::from(rest.trailing_zeros())));
-            rest &= rest - 1;
-        }
-        if codes.len() > limit {
-            return None;
-        }
+    let set: Vec<u32> = set.into_par_iter().map(AtomicU32::into_inner).collect();
+    let sizes: Vec<u32> = set.par_chunks(WORDS).map(|words| words.iter().map(|word| word.count_ones()).sum()).collect();
+    let mut ranks = Vec::with_capacity(sizes.len());
+    let mut colours = 0_u32;
+    for size in sizes {
+        ranks.push(colours);
+        colours += size;
     }
-    let rank = |packed: u64| {
-        let code = cubes.code(packed);
+    if colours as usize > limit {
+        return None;
+    }
+    // Each word beside the rank of its first code, so that looking a code up is one access to memory.
+    let first_of = |next: &mut u32, word: &u32| {
+        *next += word.count_ones();
+        Some((*word, *next - word.count_ones()))
+    };
+    let words = set.par_chunks(WORDS).zip(ranks);
+    let table: Vec<(u32, u32)> = words.flat_map_iter(|(words, rank)| words.iter().scan(rank, first_of)).collect();
+    let bits_of = |(i, &word): (usize, &u32)| {
+        let bits = (0..32).filter(move |bit| word >> bit & 1 == 1);
+        bits.map(move |bit| cubes.packed((i as u64) << 5 | bit))
+    };
+    let codes = set.par_iter().enumerate().with_min_len(WORDS).flat_map_iter(bits_of).collect();
+    let rank = |code: u32| {
         let (word, rank) = table[code as usize >> 5];
         rank + (word & ((1_u32 << (code & 31)) - 1)).count_ones()
     };
-    let (index, counts) = index(picture, codes.len(), code, rank);
+    let (index, counts) = index(picture, colours as usize, code, rank);
     Some((codes, index, counts))
 }
 
@@ -189,11 +203,11 @@ fn by_sorting<S: Sample>(picture: &Picture<'_, S>, limit: usize, code: impl Fn(&
 
 /// The rank of each pixel, and how often each of `colours` ranks occurs. One table of counts per thread: colours are fewer than
 /// pixels.
-fn index<S: Sample>(
+fn index<S: Sample, C: PartialEq + Copy>(
     picture: &Picture<'_, S>,
     colours: usize,
-    code: impl Fn(&[S]) -> u64 + Sync,
-    rank: impl Fn(u64) -> u32 + Sync,
+    code: impl Fn(&[S]) -> C + Sync,
+    rank: impl Fn(C) -> u32 + Sync,
 ) -> (Vec<u32>, Vec<u64>) {
     let mut index = vec![0_u32; picture.len()];
     let chunk = index.len().div_ceil(rayon::current_num_threads()).clamp(CHUNK, u32::MAX as usize);
@@ -204,9 +218,9 @@ fn index<S: Sample>(
             let mut counts = vec![0_u32; colours];
             let (mut before, mut last) = (None, 0);
             for (index, pixel) in index.iter_mut().zip(pixels.chunks_exact(picture.channels)) {
-                let packed = code(pixel);
-                if before != Some(packed) {
-                    (before, last) = (Some(packed), rank(packed));
+                let code = code(pixel);
+                if before != Some(code) {
+                    (before, last) = (Some(code), rank(code));
                 }
                 *index = last;
                 counts[last as usize] += 1;
