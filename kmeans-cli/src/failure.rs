@@ -127,7 +127,9 @@ impl Failure {
                 Fault::NotANumber(_) | Fault::NotNumeric { .. } => {
                     "choose number columns with --columns; for a header that has numbers in it, --header yes"
                 }
-                Fault::Comma(_) => "write 1.5, not 1,5; for CSV, --format csv (and --delimiter, if it is no comma)",
+                Fault::Comma(_) => {
+                    "write 1.5, not 1,5; where commas separate the values, say --format csv --delimiter ,"
+                }
                 Fault::UnknownFormat => "say it with --format (text, csv, npy, fvecs, bvecs, ivecs or parquet)",
                 Fault::OnlyIndex | Fault::BadIndex(_) => "leave out --index-column if the first column is data",
                 Fault::OptionUnused { .. } => "leave that option out, or name another --format",
@@ -146,6 +148,9 @@ impl Failure {
             }
             Self::Points { error: kmeans_host::Error::EmptyKRange { .. }, .. } => {
                 "a silhouette and its like compare at least two clusters, of fewer than there are points; an elbow needs three K"
+            }
+            Self::Points { error: kmeans_host::Error::NotWhitenable { .. }, .. } => {
+                "--whiten 0.1 is enough unless all patches are the same"
             }
             Self::Points { error: kmeans_host::Error::Transparent, .. } => "--alpha carry clusters the colours beneath",
             Self::Points { error: kmeans_host::Error::NoDevice { .. }, .. } => "`kmeans devices` lists what there is",

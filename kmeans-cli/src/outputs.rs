@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use kmeans_files::{Layout, Staged, write_centroids, write_labels};
 use kmeans_host::FittedKMeans;
+use ndarray::ArrayView2;
 
 use crate::failure::Failure;
 use crate::model::Saved;
@@ -46,22 +47,24 @@ impl Outputs {
 
     /// Writes all files; their names.
     pub fn write<T: Real>(self, fitted: &FittedKMeans<T>, columns: Option<&[String]>) -> Result<Vec<String>, Failure> {
-        let (files, names) = self.stage(fitted, columns)?;
+        let (files, names) = self.stage(fitted, fitted.centroids(), columns)?;
         Staged::finish_all(files)?;
         Ok(names)
     }
 
-    /// Writes all files, which [`Staged::finish_all`] puts in their places, and their names.
+    /// Writes all files, which [`Staged::finish_all`] puts in their places, and their names; `centroids` to a file of their own, in
+    /// units of the input, which the model's need not be in.
     pub fn stage<T: Real>(
         self,
         fitted: &FittedKMeans<T>,
+        centroids: ArrayView2<'_, T>,
         columns: Option<&[String]>,
     ) -> Result<(Vec<Staged>, Vec<String>), Failure> {
         let mut files = Vec::new();
-        if let Some((layout, mut centroids, mut labels)) = self.results {
-            write_centroids(&mut centroids, layout, fitted.centroids(), columns).map_err(|e| centroids.failed(e))?;
-            write_labels(&mut labels, layout, fitted.labels()).map_err(|e| labels.failed(e))?;
-            files.extend([centroids, labels]);
+        if let Some((layout, mut for_centroids, mut for_labels)) = self.results {
+            write_centroids(&mut for_centroids, layout, centroids, columns).map_err(|e| for_centroids.failed(e))?;
+            write_labels(&mut for_labels, layout, fitted.labels()).map_err(|e| for_labels.failed(e))?;
+            files.extend([for_centroids, for_labels]);
         }
         if let Some(mut file) = self.model {
             let text = Saved::of(fitted, columns).to_json();

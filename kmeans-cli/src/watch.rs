@@ -20,6 +20,8 @@ pub struct Watch {
 /// What was seen of a fit.
 struct Times {
     begun: Instant,
+    /// The first report of a centroid that was drawn in the start that runs, and its number.
+    drawn: Option<(usize, Instant)>,
     /// The first report of an iteration in the start that runs, and its number.
     first: Option<(usize, Instant)>,
     /// Whether a report was answered with the wish to finish.
@@ -41,7 +43,7 @@ impl Watch {
         let style = ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is sound");
         let bar = ProgressBar::with_draw_target(None, target).with_style(style);
         bar.enable_steady_tick(Duration::from_millis(200));
-        let times = Times { begun: Instant::now(), first: None, finished: false };
+        let times = Times { begun: Instant::now(), drawn: None, first: None, finished: false };
         Self { bar, starts, times: Arc::new(Mutex::new(times)) }
     }
 
@@ -62,7 +64,13 @@ impl Watch {
         match *progress {
             Progress::Seeding { restart, done, total } => {
                 times.first = None;
-                self.say(format!("{what}{}first centroids: {done}/{total}", self.start(restart)));
+                times.drawn = times.drawn.filter(|&(first, _)| done > first);
+                let (first, at) = *times.drawn.get_or_insert((done, now));
+                let mut message = format!("{what}{}first centroids: {done}/{total}", self.start(restart));
+                if done > first {
+                    message.extend([pace((now - at) / (done - first) as u32, total.saturating_sub(done), "about")]);
+                }
+                self.say(message);
             }
             Progress::Iteration { restart, iteration, max_iter, record } => {
                 // Another fit began without drawing centroids.
@@ -76,9 +84,7 @@ impl Watch {
                 );
                 if iteration > first {
                     let each = (now - at) / (iteration - first) as u32;
-                    let rate = 1.0 / each.as_secs_f64().max(1e-9);
-                    let left = each.saturating_mul(max_iter.saturating_sub(iteration).try_into().unwrap_or(u32::MAX));
-                    message.extend([format!(" · {rate:.1}/s · at most {} left", HumanDuration(left))]);
+                    message.extend([pace(each, max_iter.saturating_sub(iteration), "at most")]);
                 }
                 self.say(message);
             }
@@ -102,4 +108,11 @@ impl Watch {
         let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         Ended { took: times.begun.elapsed(), interrupted: times.finished }
     }
+}
+
+/// The rate of steps that take so long `each`, and how long `rest` more take.
+fn pace(each: Duration, rest: usize, how: &str) -> String {
+    let rate = 1.0 / each.as_secs_f64().max(1e-9);
+    let left = each.saturating_mul(rest.try_into().unwrap_or(u32::MAX));
+    format!(" · {rate:.1}/s · {how} {} left", HumanDuration(left))
 }

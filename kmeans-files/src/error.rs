@@ -65,7 +65,7 @@ pub enum Fault {
     #[error("`{0}` is not a number")]
     NotANumber(String),
     /// A number with a comma in it.
-    #[error("`{0}` is not a number: the decimal separator is a point, and CSV needs its own format")]
+    #[error("`{0}` is not a number: the decimal separator is a point")]
     Comma(String),
     /// A missing value.
     #[error("there is no value: drop the row or fill it in")]

@@ -26,7 +26,7 @@ pub enum Error {
         error: Box<Error>,
     },
     /// There are fewer points than clusters.
-    #[error("{n} points cannot form k = {k} clusters: lower k or add points")]
+    #[error("{} cannot form k = {k} clusters: lower k or add points", counted(.n, "point"))]
     TooFewPoints {
         /// Rows of the input.
         n: usize,
@@ -76,7 +76,7 @@ pub enum Error {
         limit: f64,
     },
     /// New points have another number of columns than the model.
-    #[error("the points have {found} columns but the model was fitted on {expected}")]
+    #[error("the points have {} but the model was fitted on {expected}", counted(.found, "column"))]
     DimensionMismatch {
         /// Columns of the model.
         expected: usize,
@@ -84,7 +84,7 @@ pub enum Error {
         found: usize,
     },
     /// The number of weights is not the number of points.
-    #[error("{found} sample weights for {expected} points: give one weight per row")]
+    #[error("{} for {}: give one weight per row", counted(.found, "sample weight"), counted(.expected, "point"))]
     WeightCount {
         /// Rows of the input.
         expected: usize,
@@ -338,4 +338,10 @@ pub enum Error {
     /// The width of a beam is 0.
     #[error("the beam's width is 0: keep at least one node")]
     ZeroBeam,
+}
+
+/// How many there are of something, in words; messages have their fields by reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn counted(number: &usize, what: &str) -> String {
+    format!("{number} {what}{}", if *number == 1 { "" } else { "s" })
 }

@@ -158,6 +158,17 @@ pub struct Patches {
     #[arg(long, help_heading = "Patches")]
     pub remove_mean: bool,
 
+    /// Whiten the patches, so that no two of their values are correlated and all vary alike: clusters are then of edges. To every
+    /// variance this share of their mean is added, such as 0.1, or noise would count as much as edges
+    #[arg(
+        long,
+        value_name = "SHARE",
+        value_parser = numbers::share,
+        conflicts_with = "model",
+        help_heading = "Patches"
+    )]
+    pub whiten: Option<f64>,
+
     /// Remove clusters with fewer patches than this, the smallest first
     #[arg(long, value_name = "N", help_heading = "Clusters")]
     pub min_patches: Option<u64>,

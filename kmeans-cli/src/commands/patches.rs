@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use image::{DynamicImage, GrayImage, ImageBuffer, RgbImage};
 use kmeans_files::Staged;
-use kmeans_host::image::{Patches as Grid, psnr};
+use kmeans_host::image::{Patches as Grid, Whitening, psnr};
 use kmeans_host::{FittedKMeans, MinimumSize};
-use ndarray::{Array1, Array2, Array3, ArrayView1};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2};
 use serde::Serialize;
 
 use super::on_threads;
@@ -29,6 +29,9 @@ struct Report {
     channels: usize,
     size: usize,
     stride: usize,
+    remove_mean: bool,
+    /// The share of the mean variance that was added to every variance.
+    whiten: Option<f64>,
     n: usize,
     d: usize,
     k: usize,
@@ -78,6 +81,14 @@ pub fn run(args: &Patches) -> Result<Done, Failure> {
     let grid = Grid::new(image.dim(), args.size, args.stride).map_err(failed)?;
     let mut patches = grid.extract(&image).map_err(failed)?;
     let means = args.remove_mean.then(|| Grid::remove_means(&mut patches));
+    let whitening = on_threads(args.running.threads, || {
+        let whitening = args.whiten.map(|share| Whitening::new(&patches, share)).transpose()?;
+        if let Some(whitening) = &whitening {
+            patches = whitening.apply(&patches)?;
+        }
+        Ok(whitening)
+    })?;
+    let whitening = whitening.map_err(failed)?;
 
     let watch = Watch::begin(args.running.quiet, args.method.n_init);
     let following = watch.clone();
@@ -90,8 +101,12 @@ pub fn run(args: &Patches) -> Result<Done, Failure> {
     })?;
     let ended = watch.end();
     let fitted = fitted.map_err(failed)?;
-    let rebuilt =
-        Rebuilt::of(&image, white, &grid, &fitted, means.as_ref().map(|means| means.view())).map_err(failed)?;
+    let centroids = match &whitening {
+        Some(whitening) => whitening.invert(&fitted.centroids()).map_err(failed)?,
+        None => fitted.centroids().to_owned(),
+    };
+    let means = means.as_ref().map(|means| means.view());
+    let rebuilt = Rebuilt::of(&image, white, &grid, centroids.view(), fitted.labels(), means).map_err(failed)?;
     if rebuilt.uncovered > 0 {
         notices.push(format!(
             "{} no patch: they are black in the rebuilt image, and not part of its PSNR",
@@ -106,7 +121,7 @@ pub fn run(args: &Patches) -> Result<Done, Failure> {
     for text in &notices {
         notice(text);
     }
-    let names = files.write(args, &fitted, &rebuilt, white)?;
+    let names = files.write(args, &fitted, centroids.view(), &rebuilt, white)?;
     drop(fitting);
     let counts = fitted.counts().to_vec();
     let (height, width, channels) = image.dim();
@@ -117,6 +132,8 @@ pub fn run(args: &Patches) -> Result<Done, Failure> {
         channels,
         size: args.size,
         stride: args.stride,
+        remove_mean: args.remove_mean,
+        whiten: args.whiten,
         n: grid.len(),
         d: grid.values(),
         k: counts.len(),
@@ -155,10 +172,12 @@ impl Report {
         let Self { file, width, height, channels, size, stride, n, d, k, from, iterations, inertia, .. } = &self;
         let mut lines = vec![format!(
             "{file}: {width} × {height} pixels of {}\n\
-             {} of {size} × {size} pixels, {stride} apart: {}\n\
+             {} of {size} × {size} pixels, {stride} apart{}{}: {}\n\
              {} from {from}: {} after {}, inertia {inertia}",
             plural(*channels, "channel"),
             if *n == 1 { "1 patch".into() } else { format!("{n} patches") },
+            if self.remove_mean { ", without their mean" } else { "" },
+            if self.whiten.is_some() { ", whitened" } else { "" },
             plural(*d, "value"),
             plural(*k, "cluster"),
             ending(self.converged, self.interrupted),
@@ -190,10 +209,11 @@ impl Rebuilt {
         image: &Array3<f32>,
         white: f32,
         grid: &Grid,
-        fitted: &FittedKMeans<f32>,
+        centroids: ArrayView2<'_, f32>,
+        labels: ArrayView1<'_, u32>,
         means: Option<ArrayView1<'_, f32>>,
     ) -> Result<Self, kmeans_host::Error> {
-        let rebuilt = grid.reconstruct(&fitted.centroids(), fitted.labels(), means)?;
+        let rebuilt = grid.reconstruct(&centroids, labels, means)?;
         let rebuilt = rebuilt.mapv(|value| value.round().clamp(0.0, white));
         // Patches of ones cover with ones.
         let ones = Array2::from_elem((1, grid.values()), 1.0);
@@ -262,11 +282,12 @@ impl Files {
         })
     }
 
-    /// Writes all files; their names.
+    /// Writes all files; their names. `centroids` are patches of the image.
     fn write(
         self,
         args: &Patches,
         fitted: &FittedKMeans<f32>,
+        centroids: ArrayView2<'_, f32>,
         rebuilt: &Rebuilt,
         white: f32,
     ) -> Result<Vec<String>, Failure> {
@@ -279,10 +300,10 @@ impl Files {
             order.sort_by_key(|&cluster| std::cmp::Reverse(fitted.counts()[cluster]));
             // What is left without the mean is as often dark as bright.
             let black = if args.remove_mean { -white / 2.0 } else { 0.0 };
-            files.push(file.write(&montage(fitted.centroids(), &order, args.size, black, black + white).into())?);
+            files.push(file.write(&montage(centroids, &order, args.size, black, black + white).into())?);
         }
         let mut names: Vec<String> = files.iter().map(|f| f.name().to_string()).collect();
-        let (results, written) = self.outputs.stage(fitted, None)?;
+        let (results, written) = self.outputs.stage(fitted, centroids, None)?;
         names.extend(written);
         files.extend(results);
         Staged::finish_all(files)?;

@@ -11,7 +11,7 @@ use crate::assign::filtered::is_certain;
 use crate::assign::narrow::offer_all;
 use crate::assign::two::Two;
 use crate::device::{
-    self, GridBarrier, In, Load, Number, Out, Shared, SharedMemory, block_index, block_size, grid_size, lane,
+    self, GridBarrier, In, Load, Number, Out, Shared, SharedMemory, ballot, block_index, block_size, grid_size, lane,
     sync_block, thread_index,
 };
 use crate::distance::add_square;
@@ -111,6 +111,10 @@ struct Rows<'a, P> {
 impl<P: Load> Rows<'_, P> {
     /// Labels this thread's rows, `D` columns each, for the centroids from `first` on; returns how many labels changed. All
     /// do if they are new.
+    ///
+    /// A row is on its way while the one before it is labelled. Where few rows change, a warp would still spend most of its time on
+    /// moving one or two of its 32: so a row that moves waits, until another of the same lane does, and then all lanes move
+    /// theirs at once.
     #[inline(always)]
     fn label<F: Integer, const D: usize>(
         self,
@@ -121,45 +125,122 @@ impl<P: Load> Rows<'_, P> {
         is_new: bool,
     ) -> u32 {
         let mut changed = 0;
-        let mut row = block_index() as u64 * block_size() as u64 + thread_index() as u64;
-        while row < self.n {
-            let mut x = [0.0_f32; D];
+        let mut waiting = Move::<D>::NONE;
+        // Of the warp, whose lanes stay together to vote.
+        let mut first_row = block_index() as u64 * block_size() as u64 + (thread_index() - lane()) as u64;
+        let mut next = self.load(first_row + lane() as u64, is_new);
+        while first_row < self.n {
+            let (row, loaded) = (first_row + lane() as u64, next);
+            first_row += grid_size() as u64 * block_size() as u64;
+            next = self.load(first_row + lane() as u64, is_new);
+            let mut found = Move::NONE;
+            if row < self.n {
+                found = self.label_row(row, loaded, centroids, first, staged);
+            }
+            if ballot(found.is_some() && waiting.is_some()) != 0 {
+                waiting.add_to(own, self.k);
+                waiting = Move::NONE;
+            }
+            if found.is_some() {
+                changed += 1;
+                waiting = found;
+            }
+        }
+        waiting.add_to(own, self.k);
+        changed
+    }
+
+    /// A row and its label, if there is such a row; `is_new`: it has no label.
+    #[inline(always)]
+    fn load<const D: usize>(self, row: u64, is_new: bool) -> Loaded<D> {
+        let (mut x, mut before) = ([0.0_f32; D], NOWHERE);
+        if row < self.n {
             for (j, value) in x.iter_mut().enumerate() {
                 *value = self.points.get(row * D as u64 + j as u64).load().single();
             }
-            let two = offer_all(Two::NONE, x, staged, 0, self.k);
-            let mut label = two.label;
-            if !is_certain(two, D as u32) {
-                let mut nearest = Nearest::NONE;
-                for candidate in 0..self.k {
-                    let mut distance = 0.0;
-                    for j in 0..D as u64 {
-                        let c = centroids.get(first + candidate as u64 * D as u64 + j);
-                        distance = add_square(distance, self.points.get(row * D as u64 + j).load(), c);
-                    }
-                    nearest = nearest.offer(candidate, distance);
-                }
-                label = nearest.label();
+            if !is_new {
+                before = self.labels.get(row);
             }
-            let before = if is_new { u32::MAX } else { self.labels.get(row) };
-            if label != before {
-                changed += 1;
-                self.labels.set(row, label);
-                for (j, &value) in x.iter().enumerate() {
-                    own.add(label, j as u32, D as u32, value as f64);
-                    if !is_new {
-                        own.add(before, j as u32, D as u32, -value as f64);
-                    }
-                }
-                own.count(label, self.k, D as u32, 1);
-                if !is_new {
-                    // Wrapping addition takes one away.
-                    own.count(before, self.k, D as u32, u64::MAX);
-                }
-            }
-            row += grid_size() as u64 * block_size() as u64;
         }
-        changed
+        Loaded { x, before }
+    }
+
+    /// Labels a row, and says where it moves.
+    #[inline(always)]
+    fn label_row<const D: usize>(
+        self,
+        row: u64,
+        Loaded { x, before }: Loaded<D>,
+        centroids: Out<P::Value>,
+        first: u64,
+        staged: Shared<f32>,
+    ) -> Move<D> {
+        let two = offer_all(Two::NONE, x, staged, 0, self.k);
+        let mut label = two.label;
+        if !is_certain(two, D as u32) {
+            let mut nearest = Nearest::NONE;
+            for candidate in 0..self.k {
+                let mut distance = 0.0;
+                for j in 0..D as u64 {
+                    let c = centroids.get(first + candidate as u64 * D as u64 + j);
+                    distance = add_square(distance, self.points.get(row * D as u64 + j).load(), c);
+                }
+                nearest = nearest.offer(candidate, distance);
+            }
+            label = nearest.label();
+        }
+        if label == before {
+            return Move::NONE;
+        }
+        self.labels.set(row, label);
+        Move { x, from: before, to: label }
+    }
+}
+
+/// No cluster.
+const NOWHERE: u32 = u32::MAX;
+
+/// A row, and the cluster that it is in.
+#[derive(Clone, Copy)]
+struct Loaded<const D: usize> {
+    x: [f32; D],
+    before: u32,
+}
+
+/// A row that moves from a cluster to another.
+#[derive(Clone, Copy)]
+struct Move<const D: usize> {
+    x: [f32; D],
+    from: u32,
+    to: u32,
+}
+
+impl<const D: usize> Move<D> {
+    const NONE: Self = Self { x: [0.0; D], from: NOWHERE, to: NOWHERE };
+
+    #[inline(always)]
+    fn is_some(self) -> bool {
+        self.to != NOWHERE
+    }
+
+    /// Adds the row to one of k clusters and takes it from the other.
+    #[inline(always)]
+    fn add_to<F: Integer>(self, own: Own<F>, k: u32) {
+        if !self.is_some() {
+            return;
+        }
+        let d = D as u32;
+        for (j, &value) in self.x.iter().enumerate() {
+            own.add(self.to, j as u32, d, value as f64);
+        }
+        own.count(self.to, k, d, 1);
+        if self.from != NOWHERE {
+            for (j, &value) in self.x.iter().enumerate() {
+                own.add(self.from, j as u32, d, -value as f64);
+            }
+            // Wrapping addition takes one away.
+            own.count(self.from, k, d, u64::MAX);
+        }
     }
 }
 

@@ -49,8 +49,8 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("groups_stream_128_rounded",     [1, 3,  2, 3, 0, 18]),
     ("groups_settle",                 [6, 0, 48, 0, 0, 0]), // as assign_settle
     ("groups_adopt",                  [0, 0, 10, 0, 0, 0]), // 32 lanes of a sum
-    ("fit_narrow_sums_narrow",        [8, 0, 10, 0, 0, 0]), // after staging and labelling, two each to meet the grid, two for the movement; labels changed
-    ("fit_narrow_sums_wide",          [8, 0, 10, 0, 0, 0]),
+    ("fit_narrow_sums_narrow",        [8, 0, 10, 4, 0, 0]), // after staging and labelling, two each to meet the grid, two for the movement; labels changed; votes for 1 to 4 columns
+    ("fit_narrow_sums_wide",          [8, 0, 10, 4, 0, 0]),
     ("fit_tensor_sums_narrow",       [10, 2, 64, 2, 128, 0]), // the same, and to round centroids before the first; twice two rows to decide and move
     ("fit_tensor_sums_wide",         [10, 2, 64, 2, 128, 0]),
     ("sum_per_block_narrow",          [3, 0,  0, 0, 0, 0]), // after clearing, adding, flushing
