@@ -67,7 +67,7 @@ pub(crate) struct Cells<'a> {
     d: u32,
 }
 
-impl<'a> Cells<'a> {
+impl Cells<'_> {
     /// For k clusters, in units of 2^`exponent`.
     #[inline(always)]
     pub fn new(shared: &mut SharedMemory, exponent: i32, k: u32, d: u32) -> Self {

@@ -137,7 +137,7 @@ pub fn run<T: Number, F: Format + scale::means::Quotient>(
     });
     let parts = contract::group_parts(k as u32, d as u32, words);
     let begin = |most| {
-        let sum_words = if way != Way::Apart { k as u64 * d as u64 * words as u64 } else { 0 };
+        let sum_words = if way == Way::Apart { 0 } else { k as u64 * d as u64 * words as u64 };
         launch(
             e,
             &contract::GROUPS_BEGIN,

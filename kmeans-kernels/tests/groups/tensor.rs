@@ -1,9 +1,11 @@
 //! Tensor cores label rows as D does: shapes around their tiles, and data that make scores hard to tell apart.
 
+use std::iter::once;
+
 use kmeans_core::settings::{EmptyCluster, Settings, Stop};
 
 use crate::check::check;
-use crate::common::Data;
+use crate::common::{Data, numbers};
 use crate::problem::Problem;
 use crate::run::{Tested, Way};
 
@@ -57,4 +59,22 @@ fn rows_of_any_scale_and_place() {
         *value = 3e38;
     }
     both_ways(&problem);
+}
+
+#[test]
+fn rows_between_two_centroids_far_from_the_mean_of_all_are_settled() {
+    // A third centroid, far off, so that the rows are not near the centre about which numbers are split.
+    for d in [7, 64, 128] {
+        let middle = numbers::<f32>(Data::Unit, d, 1);
+        let apart = numbers::<f32>(Data::Grid, d, 2);
+        let at = |shift: f32| (0..d).map(|j| middle[j] + shift * apart[j] / 64.0).collect::<Vec<f32>>();
+        let mut points = vec![0.0; d];
+        for i in 0..80_i32 {
+            points.extend(at((i - 40) as f32 * 2.0_f32.powi(-(i % 24))));
+        }
+        let far: Vec<f32> = middle.iter().map(|m| m + 37.0).collect();
+        let starts = [at(1.0), far, at(-1.0)].concat();
+        let what = format!("between two and far off, d {d}");
+        both_ways(&Problem { points, groups: once(1..81).collect(), starts, k: 3, d, what });
+    }
 }

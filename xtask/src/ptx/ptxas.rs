@@ -8,7 +8,13 @@ use anyhow::{Context, Result};
 
 use super::{Tier, output};
 
-/// Kernels, without their types, that keep an array in local memory, each with the reason. None may spill.
+/// Entry points that may spill so many bytes of registers, each with the reason. No others may.
+const SPILLS_ALLOWED: &[(&str, u32, &str)] = &[
+    ("groups_tensor_short_f32", 28, "on sm_80, what is stored before the first row and read once per 32 rows"),
+    ("groups_tensor_long_f32", 28, "on sm_80, what is stored before the first row and read once per 32 rows"),
+];
+
+/// Kernels, without their types, that keep an array in local memory, each with the reason.
 const STACK_ALLOWED: &[(&str, &str)] = &[
     ("square_sum", "limbs that a value's exponent selects"),
     ("square_sum_many", "limbs that a value's exponent selects"),
@@ -43,7 +49,8 @@ pub fn check(root: &Path, tier: &Tier, path: &Path) -> Result<Vec<String>> {
         println!("{:45} {:9}  {:5}  {:7}", usage.kernel, usage.registers, usage.stack, usage.spilled);
         let allowed =
             STACK_ALLOWED.iter().any(|(kernel, _)| usage.kernel.rsplit_once('_').is_some_and(|k| k.0 == *kernel));
-        if usage.spilled > 0 || usage.stack > 0 && !allowed {
+        let most = SPILLS_ALLOWED.iter().find(|(kernel, ..)| *kernel == usage.kernel).map_or(0, |(_, most, _)| *most);
+        if usage.spilled > most || usage.stack > 0 && !allowed && most == 0 {
             let Usage { kernel, stack, spilled, .. } = &usage;
             faults.push(format!("{kernel}: spills {spilled} bytes of registers, has {stack} bytes of stack"));
         }

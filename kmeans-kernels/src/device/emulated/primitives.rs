@@ -144,7 +144,7 @@ pub fn square_root_double(value: f64) -> f64 {
 
 /// `value` without what follows the point; an `i64` must hold it.
 pub fn to_integer(value: f64) -> i64 {
-    assert!(value.abs() < 9.3e18, "an i64 does not hold {value}");
+    debug_assert!(value.abs() < 9.3e18, "an i64 does not hold {value}");
     value as i64
 }
 
