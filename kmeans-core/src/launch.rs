@@ -10,6 +10,7 @@
 mod empty;
 mod fit;
 mod groups;
+mod prune;
 mod seeding;
 mod silhouette;
 mod stream;
@@ -18,6 +19,7 @@ mod table;
 pub use empty::*;
 pub use fit::*;
 pub use groups::*;
+pub use prune::*;
 pub use seeding::*;
 pub use silhouette::*;
 pub use stream::*;
@@ -222,6 +224,7 @@ mod tests {
                 empty_farthest(n),
                 seed_nearest(n, 8),
                 seed_amounts(n),
+                prune_moved(k),
                 seed_draw(20),
                 seed_potentials(n, 8),
                 parallel_count(n),

@@ -17,6 +17,7 @@
 //! | [`scale`] | centroids from sums and counts, and how far they moved |
 //! | [`empty`] | clusters that lost their points |
 //! | [`inertia`] | the inertia, from the sums |
+//! | [`prune`] | bounds that spare rows the assignment, from round to round |
 //! | [`groups`] | all of it for many groups of rows at once |
 //! | [`fit`] | all of it, many rounds in one launch |
 //! | [`transposed`] | the pipeline on points stored by columns, with two-stage reductions |
@@ -48,6 +49,7 @@ pub mod groups;
 pub mod inertia;
 pub mod labels;
 pub mod pixels;
+pub mod prune;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod ptx;
 pub mod range;

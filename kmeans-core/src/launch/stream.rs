@@ -83,19 +83,19 @@ pub const ASSIGN_TILES: Kernel = kernel(
     ],
 );
 
-const TILES: Argument = input("tiles", Type::T, "[⌈k/128⌉, ⌈d/64⌉, 128, 64]");
-const STARTS: Argument = input("starts", Type::T, "[⌈k/128⌉, 128, 16]");
-const PLAIN_STARTS: Argument = input("plain_starts", Type::F32, "[⌈k/128⌉, 128]");
-const X_NORMS: Argument = input("x_norms", Type::F32, "[n]");
-const OTHERS_OUT: Argument = output("others", Type::U32, "[n]");
+pub(super) const TILES: Argument = input("tiles", Type::T, "[⌈k/128⌉, ⌈d/64⌉, 128, 64]");
+pub(super) const STARTS: Argument = input("starts", Type::T, "[⌈k/128⌉, 128, 16]");
+pub(super) const PLAIN_STARTS: Argument = input("plain_starts", Type::F32, "[⌈k/128⌉, 128]");
+pub(super) const X_NORMS: Argument = input("x_norms", Type::F32, "[n]");
+pub(super) const OTHERS_OUT: Argument = output("others", Type::U32, "[n]");
 /// Room for rows with more candidates than two, a few per cent of n; `open` counts them, and the host has set it to zero.
-const ROOM: Argument = value("room", Type::U32);
-const OPEN: [Argument; 3] = [
+pub(super) const ROOM: Argument = value("room", Type::U32);
+pub(super) const OPEN: [Argument; 3] = [
     output("open_rows", Type::U64, "[room]"),
     output("open_codes", Type::U32, "[room, 8]"),
     output("open", Type::U32, "[1]"),
 ];
-const LARGEST: Argument = input("largest", Type::U32, "[1]");
+pub(super) const LARGEST: Argument = input("largest", Type::U32, "[1]");
 const STREAM: Kernel = kernel(
     "",
     HALF_TYPES,
@@ -113,11 +113,11 @@ pub const ASSIGN_STREAM_LONG: Kernel = kernel(
     352,
     &[POINTS, TILES, PLAIN_STARTS, X_NORMS, LARGEST, LABELS_OUT, OTHERS_OUT, OPEN[0], OPEN[1], OPEN[2], ROOM, N, K, D],
 );
-const HALVES: Argument = input("halves", Type::F16, "[n, d]");
-const HALF_TILES: Argument = input("tiles", Type::F16, "[⌈k/128⌉, ⌈d/64⌉, 128, 64]");
-const HALF_STARTS: Argument = input("starts", Type::F16, "[⌈k/128⌉, 128, 16]");
-const X_ERRORS: Argument = input("x_errors", Type::F32, "[n]");
-const LARGEST_2: Argument = input("largest", Type::U32, "[2]");
+pub(super) const HALVES: Argument = input("halves", Type::F16, "[n, d]");
+pub(super) const HALF_TILES: Argument = input("tiles", Type::F16, "[⌈k/128⌉, ⌈d/64⌉, 128, 64]");
+pub(super) const HALF_STARTS: Argument = input("starts", Type::F16, "[⌈k/128⌉, 128, 16]");
+pub(super) const X_ERRORS: Argument = input("x_errors", Type::F32, "[n]");
+pub(super) const LARGEST_2: Argument = input("largest", Type::U32, "[2]");
 const STREAM_ROUNDED: Kernel = kernel(
     "",
     &[],

@@ -8,6 +8,7 @@
 
 use super::NO_LABEL;
 use crate::device::{Out, Shared, SharedMemory, Wide, at_least, ballot, lane, multiply_add, shuffle_xor, sync_warp};
+use crate::prune::FromScores;
 
 /// Sums from here on count integers exactly, in the low bits.
 const COUNTER: f32 = (1 << 23) as f32;
@@ -18,14 +19,16 @@ const SUM_BITS: u32 = 12;
 /// Marks a code for more tiles than two: a bit for each of so many runs of tiles.
 const RUNS: u32 = 1 << 31;
 const RUN_COUNT: u32 = 26;
+/// Above any score of a row with a margin.
+const ABOVE_SCORES: f32 = f32::from_bits((127 + 126) << 23);
 /// Any candidate.
-pub(super) const MANY: u32 = NO_LABEL - 1;
+pub(crate) const MANY: u32 = NO_LABEL - 1;
 /// More candidates than two, in a list.
-pub(super) const LISTED: u32 = NO_LABEL - 2;
+pub(crate) const LISTED: u32 = NO_LABEL - 2;
 
 /// The leading scores of a lane's two rows: row g and row g + 8 of the warp's 16.
 #[derive(Clone, Copy)]
-pub(super) struct Leading {
+pub(crate) struct Leading {
     rows: [Row; 2],
 }
 
@@ -39,18 +42,21 @@ struct Row {
     second: u32,
     /// How far below the best score a score may be and not be ruled out.
     margin: f32,
+    /// The bits of a number that no score of a centroid without a code exceeds. Kept where bounds are made, else 0.
+    below: i32,
 }
 
 impl Leading {
     /// No score yet.
     #[inline(always)]
     pub fn new(margins: [f32; 2]) -> Self {
-        Self { rows: margins.map(|margin| Row { best: 0, first: 0, second: 0, margin }) }
+        Self { rows: margins.map(|margin| Row { best: 0, first: 0, second: 0, margin, below: 0 }) }
     }
 
-    /// Takes the scores of the centroids of a tile into account.
+    /// Takes the scores of the centroids of a tile into account. `keeps_below` is known where this is compiled: rows without
+    /// bounds must not pay for them.
     #[inline(always)]
-    pub fn offer(&mut self, scores: &Wide, tile: u32, runs: Runs) {
+    pub fn offer(&mut self, scores: &Wide, tile: u32, runs: Runs, keeps_below: bool) {
         let best = [greatest(scores, 0), greatest(scores, 1)];
         let mut thresholds = [0.0; 2];
         let mut is_near = false;
@@ -60,11 +66,26 @@ impl Leading {
             thresholds[r] = f32::from_bits(row.best.max(best[r]) as u32) - row.margin;
         }
         if ballot(is_near) == 0 {
+            if keeps_below {
+                // One by one: an iterator would keep the rows in local memory.
+                self.rows[0].below = self.rows[0].below.max(best[0]);
+                self.rows[1].below = self.rows[1].below.max(best[1]);
+            }
             return;
         }
         for r in 0..2 {
             let row = &mut self.rows[r];
-            let hits = weights(scores, r, thresholds[r]);
+            let hits = if keeps_below {
+                let (hits, rest) = weights_and_rest(scores, r, thresholds[r]);
+                row.below = row.below.max(rest);
+                hits
+            } else {
+                weights(scores, r, thresholds[r])
+            };
+            if keeps_below && thresholds[r] > f32::from_bits(row.best as u32) {
+                // Those with a code lose it.
+                row.below = row.below.max(row.best);
+            }
             if hits != 0 {
                 let code = tile << SUM_BITS | hits;
                 if thresholds[r] > f32::from_bits(row.best as u32) || row.first == 0 {
@@ -80,37 +101,54 @@ impl Leading {
 
     /// Tells what the lane has seen of its rows, `place` and `place + 8` of `seen`.
     #[inline(always)]
-    pub fn tell(&self, seen: Seen, place: u32) {
+    pub fn tell(&self, seen: Seen, place: u32, keeps_below: bool) {
         for r in 0..2 {
             let (row, index) = (&self.rows[r], (place + 8 * r as u32) * 4 + lane() % 4);
             seen.best.set(index, f32::from_bits(row.best as u32));
             seen.first.set(index, row.first);
             seen.second.set(index, row.second);
+            if keeps_below {
+                seen.below.set(index, f32::from_bits(row.below as u32));
+            }
             if lane().is_multiple_of(4) {
                 seen.margin.set(place + 8 * r as u32, row.margin);
             }
         }
     }
 
-    /// Writes the outcome for rows `first` and `first + 8` of n; all lanes take part.
+    /// Writes the outcome for rows `first` and `first + 8` of n, whose numbers in the matrix are `number`; all lanes take part.
     #[inline(always)]
-    pub fn conclude(&self, first: u64, n: u64, results: Results) {
+    pub fn conclude(&self, first: u64, n: u64, number: impl Fn(u64) -> u64, results: Results) {
         for r in 0..2 {
             let (row, index) = (&self.rows[r], first + 8 * r as u64);
             let best = f32::from_bits(row.best as u32);
             // The first of four lanes sees them in order.
             let bests = [best, shuffle_xor(best, 1), shuffle_xor(best, 2), shuffle_xor(best, 3)];
+            let below = f32::from_bits(row.below as u32);
+            let belows = if results.bounds.is_some() {
+                [below, shuffle_xor(below, 1), shuffle_xor(below, 2), shuffle_xor(below, 3)]
+            } else {
+                [0.0; 4]
+            };
             let four = |code: u32| [code, shuffle_xor(code, 1), shuffle_xor(code, 2), shuffle_xor(code, 3)];
             let (firsts, seconds) = (four(row.first), four(row.second));
             if lane().is_multiple_of(4) && index < n {
-                results.conclude(bests, firsts, seconds, row.margin, index);
+                results.conclude(bests, belows, firsts, seconds, row.margin, number(index));
             }
         }
     }
 
     /// Adds what scores begin with to the products with a tile, and takes them into account.
     #[inline(always)]
-    pub fn offer_with(&mut self, products: &mut Wide, starts: Shared<f32>, first: u32, tile: u32, runs: Runs) {
+    pub fn offer_with(
+        &mut self,
+        products: &mut Wide,
+        starts: Shared<f32>,
+        first: u32,
+        tile: u32,
+        runs: Runs,
+        keeps_below: bool,
+    ) {
         for (j, eight) in products.iter_mut().enumerate() {
             let at = first + j as u32 * 8 + lane() % 4 * 2;
             let (a, b) = (starts.get(at), starts.get(at + 1));
@@ -118,13 +156,13 @@ impl Leading {
         }
         // One lane will say that the starts may be replaced.
         sync_warp();
-        self.offer(products, tile, runs);
+        self.offer(products, tile, runs, keeps_below);
     }
 }
 
 /// Where the outcome goes.
 #[derive(Clone, Copy)]
-pub(super) struct Results<'a> {
+pub(crate) struct Results<'a> {
     /// The label, or the lower of two.
     pub labels: Out<'a, u32>,
     /// `NO_LABEL` if that is the only candidate, the other one of two, [`LISTED`], or [`MANY`] if the list was full.
@@ -135,11 +173,13 @@ pub(super) struct Results<'a> {
     /// How many rows would have been listed, `[1]`.
     pub open: Out<'a, u32>,
     pub room: u32,
+    /// Bounds for the next round, where it prunes.
+    pub bounds: Option<FromScores<'a>>,
 }
 
 /// Runs of tiles, 2 to the power of this long: few enough for a bit each.
 #[derive(Clone, Copy)]
-pub(super) struct Runs(u32);
+pub(crate) struct Runs(u32);
 
 impl Runs {
     /// Those of `count` tiles.
@@ -169,22 +209,25 @@ impl Runs {
 
 /// What each of four lanes has seen of some rows, in shared memory.
 #[derive(Clone, Copy)]
-pub(super) struct Seen<'a> {
+pub(crate) struct Seen<'a> {
     best: Shared<'a, f32>,
     first: Shared<'a, u32>,
     second: Shared<'a, u32>,
     margin: Shared<'a, f32>,
+    /// No elements where no bounds are made.
+    below: Shared<'a, f32>,
 }
 
 impl Seen<'_> {
     /// Of `rows` rows.
     #[inline(always)]
-    pub fn new(shared: &mut SharedMemory, rows: u32) -> Self {
+    pub fn new(shared: &mut SharedMemory, rows: u32, keeps_below: bool) -> Self {
         Self {
             best: shared.array(rows * 4),
             first: shared.array(rows * 4),
             second: shared.array(rows * 4),
             margin: shared.array(rows),
+            below: shared.array(if keeps_below { rows * 4 } else { 0 }),
         }
     }
 
@@ -193,7 +236,8 @@ impl Seen<'_> {
     pub fn conclude(self, place: u32, row: u64, results: Results) {
         let four = |of: Shared<u32>| [0, 1, 2, 3].map(|lane| of.get(place * 4 + lane));
         let bests = self.best.get4(place * 4);
-        results.conclude(bests, four(self.first), four(self.second), self.margin.get(place), row);
+        let belows = if results.bounds.is_some() { self.below.get4(place * 4) } else { [0.0; 4] };
+        results.conclude(bests, belows, four(self.first), four(self.second), self.margin.get(place), row);
     }
 }
 
@@ -223,7 +267,7 @@ impl Tally {
 impl Results<'_> {
     /// Writes the outcome for a row from what four lanes have seen of it.
     #[inline(always)]
-    fn conclude(self, bests: [f32; 4], firsts: [u32; 4], seconds: [u32; 4], margin: f32, row: u64) {
+    fn conclude(self, bests: [f32; 4], belows: [f32; 4], firsts: [u32; 4], seconds: [u32; 4], margin: f32, row: u64) {
         let best = bests[0].max(bests[1]).max(bests[2].max(bests[3]));
         // Not so for no score above zero, or a margin that is no number.
         let is_sure = best >= margin;
@@ -239,6 +283,15 @@ impl Results<'_> {
             2 if is_sure => tally.high,
             _ => MANY,
         };
+        if let Some(bounds) = self.bounds {
+            if other == NO_LABEL {
+                // What a lane has seen that is no candidate: all of it if its best is none.
+                let second = |lane: usize| if near[lane] { belows[lane] } else { bests[lane].max(belows[lane]) };
+                bounds.set(row, best, second(0).max(second(1)).max(second(2).max(second(3))), margin);
+            } else {
+                bounds.forget(row);
+            }
+        }
         if other == MANY {
             let at = self.open.fetch_add(0, 1);
             if at < self.room {
@@ -315,4 +368,23 @@ fn weights(scores: &Wide, r: usize, threshold: f32) -> u32 {
         }
     }
     (chains[0] + chains[1]).to_bits() - COUNTER.to_bits()
+}
+
+/// The same, and the bits of the greatest score that does not reach it, if one is positive.
+#[inline(always)]
+fn weights_and_rest(scores: &Wide, r: usize, threshold: f32) -> (u32, i32) {
+    let mut chains = [COUNTER, 0.0];
+    let mut rests = [i32::MIN; 2];
+    for (j, eight) in scores.iter().enumerate() {
+        let mut rest = [0; 2];
+        for c in 0..2 {
+            let reaches = at_least(eight[2 * r + c], threshold);
+            let weight = (WEIGHT + j as u32 * 2 + c as u32) as f32;
+            chains[c] = multiply_add(reaches, weight, chains[c]);
+            // A score that does not reach it stays as it is.
+            rest[c] = multiply_add(reaches, -ABOVE_SCORES, eight[2 * r + c]).to_bits() as i32;
+        }
+        rests[j % 2] = rests[j % 2].max(rest[0]).max(rest[1]);
+    }
+    ((chains[0] + chains[1]).to_bits() - COUNTER.to_bits(), rests[0].max(rests[1]))
 }

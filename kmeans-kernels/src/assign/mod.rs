@@ -12,7 +12,7 @@
 //! | [`stream_long`] | the same for more than 128 columns, slice by slice |
 //!
 //! [`norms`] prepares what `mma` and `wgmma` need of the points and the centroids; [`halves`] and [`tiles`] what the streams
-//! need, whose open rows [`settle`] decides. `leading` finds candidates among scores, `bound` says how sure that is.
+//! need, whose open rows [`settle`] decides; [`prune`](crate::prune) has them for the rows of a list. `leading` finds candidates among scores, `bound` says how sure that is.
 //!
 //! Every label is the lowest one with the least D, bit for bit as the reference has it.
 
@@ -20,7 +20,7 @@ pub(crate) mod bound;
 pub mod direct;
 pub mod filtered;
 pub mod halves;
-mod leading;
+pub(crate) mod leading;
 pub mod mma;
 pub mod narrow;
 pub mod norms;

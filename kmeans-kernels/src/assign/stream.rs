@@ -92,17 +92,26 @@ impl Ring {
 
 /// Some rows that are compared with the same centroids.
 #[derive(Clone, Copy)]
-pub struct Rows {
-    first: u64,
-    end: u64,
+pub(crate) struct Rows {
+    pub first: u64,
+    pub end: u64,
     /// The group of centroids.
-    group: u32,
+    pub group: u32,
 }
 
 /// Which rows blocks take: block b of g takes number b, b + g, b + 2g and so on.
-pub trait Plan: Copy {
+pub(crate) trait Plan: Copy {
+    /// Whether rows come from a list, and bounds are made for them.
+    const IS_LISTED: bool = false;
+
     /// Number `index`, if there is one: at most 256 rows.
     fn rows(self, index: u32) -> Option<Rows>;
+
+    /// The number in the matrix of the row at `place`.
+    #[inline(always)]
+    fn number(self, place: u64) -> u64 {
+        place
+    }
 }
 
 /// n rows, compared with one group of centroids.
@@ -137,17 +146,18 @@ impl Plan for Tiles<'_> {
 
 /// The points and what is known about them.
 #[derive(Clone, Copy)]
-struct Points<'a, T> {
-    elements: In<'a, T>,
+pub(crate) struct Points<'a, T> {
+    pub elements: In<'a, T>,
     /// |x'|² of each.
-    norms: In<'a, f32>,
+    pub norms: In<'a, f32>,
     /// |x' − x̃| of each, if rounded.
-    errors: Option<In<'a, f32>>,
-    d: u32,
+    pub errors: Option<In<'a, f32>>,
+    pub d: u32,
 }
 
+/// The kernel: labels, or candidates, of the rows of a plan.
 #[inline(always)]
-fn run<T: Half, C: Columns, P: Plan>(
+pub(crate) fn run<T: Half, C: Columns, P: Plan>(
     points: Points<T>,
     plan: P,
     tiles: In<T>,
@@ -168,7 +178,7 @@ fn run<T: Half, C: Columns, P: Plan>(
         starts: Narrow::new(&mut shared, STAGES * TILE),
         ones: Narrow::new(&mut shared, 8),
         margins: shared.array(2 * ROWS),
-        seen: [Seen::new(&mut shared, ROWS / 2), Seen::new(&mut shared, ROWS / 2)],
+        seen: [Seen::new(&mut shared, ROWS / 2, P::IS_LISTED), Seen::new(&mut shared, ROWS / 2, P::IS_LISTED)],
         barriers: shared.barriers(BARRIERS),
     };
     if thread_index() == 0 {
@@ -195,10 +205,10 @@ fn run<T: Half, C: Columns, P: Plan>(
     let warp = warp_index();
     let count = k.div_ceil(TILE);
     if warp < WORKERS {
-        compute::<T, C>(block, plan, count);
+        compute::<T, C, P>(block, plan, count);
     } else if warp < WORKERS + LOADERS {
         let error = if points.errors.is_some() { largest.get(1) } else { 0 };
-        copy_rows::<T, C>(block, points, plan, Bound::new::<T>(largest.get(0), error, points.d));
+        copy_rows::<T, C, P>(block, points, plan, Bound::new::<T>(largest.get(0), error, points.d));
     } else if warp == WORKERS + LOADERS {
         if lane() == 0 {
             copy_tiles::<T, C>(block, plan, tiles, starts, count);
@@ -210,7 +220,7 @@ fn run<T: Half, C: Columns, P: Plan>(
 
 /// Copies the rows of all rounds of the block, with zeros beyond the matrix; the work of [`LOADERS`] warps.
 #[inline(always)]
-fn copy_rows<T: Half, C: Columns>(block: Block<T>, points: Points<T>, plan: impl Plan, bound: Bound) {
+fn copy_rows<T: Half, C: Columns, P: Plan>(block: Block<T>, points: Points<T>, plan: P, bound: Bound) {
     let Points { elements, d, .. } = points;
     // A lane has one piece of every so many rows.
     let pieces = C::SLICES * Swizzled::<T>::ROW / PIECE;
@@ -226,6 +236,7 @@ fn copy_rows<T: Half, C: Columns>(block: Block<T>, points: Points<T>, plan: impl
         for (i, margin) in (0..).zip(&mut margins) {
             let row = first + (thread + i * LOADERS * WARP) as u64;
             if row < end {
+                let row = plan.number(row);
                 let error = if let Some(errors) = points.errors { errors.get(row) } else { 0.0 };
                 *margin = bound.margin(points.norms.get(row), error);
             }
@@ -233,7 +244,13 @@ fn copy_rows<T: Half, C: Columns>(block: Block<T>, points: Points<T>, plan: impl
         block.barriers.wait(ROWS_FREE + ring.index, ring.parity ^ 1);
         let rows = if ring.index == 0 { block.rows[0] } else { block.rows[1] };
         // A row of whole pieces begins at a multiple of 16 bytes, as the matrix does.
-        if d.is_multiple_of(PIECE) && column < d && first + ROWS as u64 <= end {
+        if P::IS_LISTED && d.is_multiple_of(PIECE) && column < d && first + ROWS as u64 <= end {
+            for i in 0..ROWS / each {
+                let y = start + i * each;
+                let row = plan.number(first + y as u64);
+                rows.copy_async(slice + y, piece, elements, row * d as u64 + column as u64);
+            }
+        } else if d.is_multiple_of(PIECE) && column < d && first + ROWS as u64 <= end {
             let from = (first + start as u64) * d as u64 + column as u64;
             for i in 0..ROWS / each {
                 let further = (i * each) as u64 * d as u64;
@@ -246,10 +263,11 @@ fn copy_rows<T: Half, C: Columns>(block: Block<T>, points: Points<T>, plan: impl
                 if row >= end || column >= d {
                     rows.clear(slice + y, piece);
                 } else if d.is_multiple_of(PIECE) {
-                    rows.copy_async(slice + y, piece, elements, row * d as u64 + column as u64);
+                    rows.copy_async(slice + y, piece, elements, plan.number(row) * d as u64 + column as u64);
                 } else {
+                    let row = plan.number(row);
                     for j in 0..PIECE {
-                        rows.set(slice + y, piece * PIECE + j, or_zero(elements, row, end, column + j, d));
+                        rows.set(slice + y, piece * PIECE + j, or_zero(elements, row, row + 1, column + j, d));
                     }
                 }
                 y += each;
@@ -304,7 +322,7 @@ fn begin<T: Half, C: Columns>(block: Block<T>, group: u32, buffer: u32, half: u3
 
 /// Computes scores and looks through them; the work of two groups of four warps.
 #[inline(always)]
-fn compute<T: Half, C: Columns>(block: Block<T>, plan: impl Plan, count: u32) {
+fn compute<T: Half, C: Columns, P: Plan>(block: Block<T>, plan: P, count: u32) {
     // The lane's first row of each half.
     let warp = warp_index();
     let group = warp / 4;
@@ -339,10 +357,10 @@ fn compute<T: Half, C: Columns>(block: Block<T>, plan: impl Plan, count: u32) {
         if tile_before + 1 == count {
             release(ROWS_FREE + buffer_before);
         }
-        leading[1].offer(&high, tile_before, runs);
+        leading[1].offer(&high, tile_before, runs, P::IS_LISTED);
         if tile_before + 1 == count {
             block.barriers.wait(SEEN_FREE + 1, parities[1] ^ 1);
-            leading[1].tell(block.seen[1], place);
+            leading[1].tell(block.seen[1], place, P::IS_LISTED);
             sync_warp();
             block.barriers.arrive(SEEN_FULL + 1);
             parities[1] ^= 1;
@@ -353,13 +371,13 @@ fn compute<T: Half, C: Columns>(block: Block<T>, plan: impl Plan, count: u32) {
             leading = own.map(|y| Leading::new([margin(y), margin(y + 8)]));
         }
         wait_products::<1>(&mut low);
-        leading[0].offer(&low, tile, runs);
+        leading[0].offer(&low, tile, runs, P::IS_LISTED);
         (tile_before, stage_before, buffer_before) = (tile, stages.index, buffers.index);
         stages.next(STAGES);
         tile += 1;
         if tile == count {
             block.barriers.wait(SEEN_FREE, parities[0] ^ 1);
-            leading[0].tell(block.seen[0], place);
+            leading[0].tell(block.seen[0], place, P::IS_LISTED);
             sync_warp();
             block.barriers.arrive(SEEN_FULL);
             parities[0] ^= 1;
@@ -372,9 +390,9 @@ fn compute<T: Half, C: Columns>(block: Block<T>, plan: impl Plan, count: u32) {
         }
     }
     wait_products::<0>(&mut high);
-    leading[1].offer(&high, tile_before, runs);
+    leading[1].offer(&high, tile_before, runs, P::IS_LISTED);
     block.barriers.wait(SEEN_FREE + 1, parities[1] ^ 1);
-    leading[1].tell(block.seen[1], place);
+    leading[1].tell(block.seen[1], place, P::IS_LISTED);
     sync_warp();
     block.barriers.arrive(SEEN_FULL + 1);
 }
@@ -393,7 +411,7 @@ fn conclude<T: Half>(block: Block<T>, plan: impl Plan, results: Results) {
                 let y = place / HALF * 2 * HALF + half * HALF + place % HALF;
                 let row = first + y as u64;
                 if row < end {
-                    seen.conclude(place, row, results);
+                    seen.conclude(place, plan.number(row), results);
                 }
                 place += WARP;
             }
@@ -423,7 +441,7 @@ pub fn stream<T: Half, C: Columns>(
     d: u32,
 ) {
     let points = Points { elements: points, norms: x_norms, errors: None, d };
-    let results = Results { labels, others, open_rows, open_codes, open, room };
+    let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
     run::<T, C, All>(points, All(n), tiles, starts, largest, results, k);
 }
 
@@ -447,7 +465,7 @@ pub fn stream_rounded<C: Columns>(
     d: u32,
 ) {
     let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), d };
-    let results = Results { labels, others, open_rows, open_codes, open, room };
+    let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
     run::<half::f16, C, All>(points, All(n), tiles, starts, largest, results, k);
 }
 
@@ -475,7 +493,7 @@ pub fn stream_groups<T: Half, C: Columns>(
 ) {
     let points = Points { elements: points, norms: x_norms, errors: None, d };
     let table = Table { ranges, starts: tile_starts, owners, tile_rows: ROWS };
-    let results = Results { labels, others, open_rows, open_codes, open, room };
+    let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
     run::<T, C, Tiles>(points, Tiles { table, tiles: count }, tiles, starts, largest, results, k);
 }
 
@@ -503,7 +521,7 @@ pub fn stream_groups_rounded<C: Columns>(
 ) {
     let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), d };
     let table = Table { ranges, starts: tile_starts, owners, tile_rows: ROWS };
-    let results = Results { labels, others, open_rows, open_codes, open, room };
+    let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
     run::<half::f16, C, Tiles>(points, Tiles { table, tiles: count }, tiles, starts, largest, results, k);
 }
 

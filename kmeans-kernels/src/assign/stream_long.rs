@@ -40,6 +40,8 @@ struct Block<'a, T> {
     rows: Swizzled<'a, T>,
     tiles: Swizzled<'a, T>,
     starts: Shared<'a, f32>,
+    /// The bound, and the bits of how many rows there are, if rows are listed: registers are scarce then.
+    kept: Shared<'a, f32>,
     barriers: Barriers<'a>,
     /// Slices of a row.
     slices: u32,
@@ -129,17 +131,41 @@ impl Ring {
 
 /// The points and what is known about them.
 #[derive(Clone, Copy)]
-struct Points<'a, T> {
-    elements: In<'a, T>,
-    norms: In<'a, f32>,
-    errors: Option<In<'a, f32>>,
-    n: u64,
-    d: u32,
+pub(crate) struct Points<'a, T> {
+    pub elements: In<'a, T>,
+    pub norms: In<'a, f32>,
+    pub errors: Option<In<'a, f32>>,
+    /// The rows to compare, if not all: bounds are made for them.
+    pub list: Option<In<'a, u32>>,
+    /// How many they are.
+    pub n: u64,
+    pub d: u32,
 }
 
+impl<T> Points<'_, T> {
+    /// The number in the matrix of the row at `place`.
+    #[inline(always)]
+    fn number(&self, place: u64) -> u64 {
+        if let Some(list) = self.list { list.get(place) as u64 } else { place }
+    }
+}
+
+/// The kernel: labels, or candidates.
 #[inline(always)]
-fn run<T: Half>(points: Points<T>, tiles: In<T>, starts: In<f32>, largest: In<u32>, results: Results, k: u32) {
+pub(crate) fn run<T: Half>(
+    points: Points<T>,
+    tiles: In<T>,
+    starts: In<f32>,
+    largest: In<u32>,
+    results: Results,
+    k: u32,
+) {
     let mut shared = SharedMemory::new();
+    let is_listed = points.list.is_some();
+    let bound = || {
+        let error = if points.errors.is_some() { largest.get(1) } else { 0 };
+        Bound::new::<T>(largest.get(0), error, points.d)
+    };
     let slices = points.d.div_ceil(Swizzled::<T>::ROW);
     let stays = slices <= RESIDENT;
     let row_places = if stays { slices } else { PASSING };
@@ -150,6 +176,7 @@ fn run<T: Half>(points: Points<T>, tiles: In<T>, starts: In<f32>, largest: In<u3
         tiles: Swizzled::new(&mut shared, (PLACES - row_places) * TILE),
         starts: shared.array(STARTS * TILE),
         barriers: shared.barriers(2 * PLACES),
+        kept: shared.array(if is_listed { Bound::KEPT + 1 } else { 0 }),
         slices,
         stays,
         row_places,
@@ -167,12 +194,20 @@ fn run<T: Half>(points: Points<T>, tiles: In<T>, starts: In<f32>, largest: In<u3
             block.barriers.init(block.tile_free(place), WORKERS);
         }
         publish_barriers();
+        if is_listed {
+            bound().keep(block.kept);
+            block.kept.set(Bound::KEPT, f32::from_bits(points.n as u32));
+        }
     }
     sync_block();
     let warp = warp_index();
     if warp < WORKERS {
-        let error = if points.errors.is_some() { largest.get(1) } else { 0 };
-        compute(block, points, Bound::new::<T>(largest.get(0), error, points.d), results);
+        if is_listed {
+            compute(block, points, || Bound::kept(block.kept), results);
+        } else {
+            let bound = bound();
+            compute(block, points, || bound, results);
+        }
     } else if warp < WORKERS + LOADERS {
         copy_rows(block, points);
     } else if lane() == 0 {
@@ -250,10 +285,11 @@ fn copy_piece<T: Half>(rows: Swizzled<T>, place: u32, piece: u32, points: Points
     if row >= n || column >= d {
         rows.clear(place, piece);
     } else if d.is_multiple_of(PIECE) {
-        rows.copy_async(place, piece, elements, row * d as u64 + column as u64);
+        rows.copy_async(place, piece, elements, points.number(row) * d as u64 + column as u64);
     } else {
+        let row = points.number(row);
         for j in 0..PIECE {
-            rows.set(place, piece * PIECE + j, or_zero(elements, row, n, column + j, d));
+            rows.set(place, piece * PIECE + j, or_zero(elements, row, row + 1, column + j, d));
         }
     }
 }
@@ -339,14 +375,17 @@ impl Position {
 
 /// Computes scores and looks through them; the work of two groups of four warps.
 #[inline(always)]
-fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: Bound, results: Results) {
+fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: impl Fn() -> Bound, results: Results) {
+    let keeps_below = points.list.is_some();
     let group = warp_index() / 4;
     let own = (warp_index() * 16 + lane() / 4) as u64;
+    let n = || if keeps_below { block.kept.get(Bound::KEPT).to_bits() as u64 } else { points.n };
     let margins = |step: Step| {
         let margin = |row: u64| {
-            if row < points.n {
+            if row < n() {
+                let row = points.number(row);
                 let error = if let Some(errors) = points.errors { errors.get(row) } else { 0.0 };
-                bound.margin(points.norms.get(row), error)
+                bound().margin(points.norms.get(row), error)
             } else {
                 0.0
             }
@@ -369,10 +408,17 @@ fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: Bound, results: R
         front.next(block, step);
         if before.tile != block.count {
             back.release(block, before);
-            leading.offer_with(&mut high, block.starts, (starts + STARTS - 1) % STARTS * TILE, before.tile, runs);
+            leading.offer_with(
+                &mut high,
+                block.starts,
+                (starts + STARTS - 1) % STARTS * TILE,
+                before.tile,
+                runs,
+                keeps_below,
+            );
         }
         if before.tile + 1 == block.count {
-            leading.conclude(before.first + own, points.n, results);
+            leading.conclude(before.first + own, n(), |place| points.number(place), results);
         }
         if step.tile == 0 {
             leading = Leading::new(margins(step));
@@ -390,9 +436,9 @@ fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: Bound, results: R
         front.next(block, step);
         wait_products::<1>(&mut low);
         back.release(block, before);
-        leading.offer_with(&mut low, block.starts, starts * TILE, before.tile, runs);
+        leading.offer_with(&mut low, block.starts, starts * TILE, before.tile, runs, keeps_below);
         if before.tile + 1 == block.count {
-            leading.conclude(before.first + own, points.n, results);
+            leading.conclude(before.first + own, n(), |place| points.number(place), results);
         }
         if step.tile == 0 {
             leading = Leading::new(margins(step));
@@ -406,14 +452,14 @@ fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: Bound, results: R
         before = step;
         step.next(block.count);
         starts = (starts + 2) % STARTS;
-        if step.is_beyond(block.n, 0) {
+        if step.is_beyond(n(), 0) {
             break;
         }
     }
     wait_products::<0>(&mut high);
-    leading.offer_with(&mut high, block.starts, (starts + STARTS - 1) % STARTS * TILE, before.tile, runs);
+    leading.offer_with(&mut high, block.starts, (starts + STARTS - 1) % STARTS * TILE, before.tile, runs, keeps_below);
     if before.tile + 1 == block.count {
-        leading.conclude(before.first + own, points.n, results);
+        leading.conclude(before.first + own, n(), |place| points.number(place), results);
     }
 }
 
@@ -436,8 +482,8 @@ pub fn stream_long<T: Half>(
     k: u32,
     d: u32,
 ) {
-    let points = Points { elements: points, norms: x_norms, errors: None, n, d };
-    let results = Results { labels, others, open_rows, open_codes, open, room };
+    let points = Points { elements: points, norms: x_norms, errors: None, list: None, n, d };
+    let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
     run(points, tiles, plain_starts, largest, results, k);
 }
 
@@ -460,8 +506,8 @@ pub fn stream_long_rounded(
     k: u32,
     d: u32,
 ) {
-    let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), n, d };
-    let results = Results { labels, others, open_rows, open_codes, open, room };
+    let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), list: None, n, d };
+    let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
     run(points, tiles, plain_starts, largest, results, k);
 }
 

@@ -35,6 +35,14 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("assign_stream_long",            [1, 3, 57, 3, 0, 16]), // slices begun in four places; rows concluded in three, from 4 lanes
     ("assign_stream_long_rounded",    [1, 3, 57, 3, 0, 16]),
     ("assign_settle",                 [6, 0, 48, 0, 0, 0]), // two places for blocks, two for warps, one for lanes that share a row
+    ("prune_moved",                   [0, 0, 10, 0, 0, 0]), // 32 lanes of a sum
+    ("prune_rows",                    [6, 0, 16, 0, 0, 0]), // counter cleared, rows known, distances known, sums before each thread, a place in the list; 8 lanes of a sum
+    ("prune_stream_64",               [1, 3,  2, 3, 0, 10]), // as assign_stream_64
+    ("prune_stream_128",              [1, 3,  2, 3, 0, 18]),
+    ("prune_stream_64_rounded",       [1, 3,  2, 3, 0, 10]),
+    ("prune_stream_128_rounded",      [1, 3,  2, 3, 0, 18]),
+    ("prune_stream_long",             [1, 3, 75, 3, 0, 16]), // as assign_stream_long, and one number more from 4 lanes
+    ("prune_stream_long_rounded",     [1, 3, 75, 3, 0, 16]),
     ("groups_stream_64",              [1, 3,  2, 3, 0, 10]), // as assign_stream_64
     ("groups_stream_128",             [1, 3,  2, 3, 0, 18]),
     ("groups_stream_64_rounded",      [1, 3,  2, 3, 0, 10]),
