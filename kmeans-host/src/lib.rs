@@ -74,6 +74,7 @@ pub mod kernels {
     pub use crate::choose::{WORTH_A_GPU, Work};
     pub use crate::cuda::driver::{Arg, Array, Gpu, Span, Stored, Stream, TIER_VARIABLE, read, tiers, write};
     pub use crate::cuda::profile::{Profile, Step, Tally};
+    pub use crate::cuda::pruned::{PRUNE_VARIABLE, Pruning, with_pruning};
 }
 
 /// The README's examples are tests too, where the features they show are there.

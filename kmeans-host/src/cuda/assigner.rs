@@ -5,6 +5,7 @@ use kmeans_core::launch;
 use super::Number;
 use super::driver::{Arg, Array, read, write};
 use super::job::Data;
+use super::pruned::{Bounds, Policy, Thresholds};
 use super::stream::{self, Streaming, can_stream};
 use crate::Error;
 use crate::points::Facts;
@@ -15,6 +16,9 @@ pub struct Assigner<T> {
     norms: Option<Norms>,
     /// For Hopper's.
     streaming: Option<Streaming<T>>,
+    /// Whether rounds prune, and the bounds of those that have.
+    policy: Policy,
+    bounds: Option<Bounds<T>>,
 }
 
 /// Which kernels find labels.
@@ -38,6 +42,9 @@ enum Method {
 const STREAM_FROM: u64 = 512;
 /// Fewer multiplications per row than this are not worth tiles in shared memory: a guess, yet to be measured.
 const TILES_FROM: u64 = 256;
+/// When streams prune. A round that prunes has three kernels and two copies more, some 20 µs, and its streaming kernel takes perhaps a third
+/// longer per row: guesses, yet to be measured.
+const PRUNE: Thresholds = Thresholds { work: 1 << 34, rounds: 2, eighths: 5, patience: 32 };
 
 /// The method for points of type `T` and k clusters. docs/kernels.md has times of each.
 fn method<T: Number>(tier: &str, facts: &Facts, k: usize, aligned: bool) -> Method {
@@ -83,12 +90,15 @@ impl<T: Number> Assigner<T> {
     /// Bytes on the device for points with these facts and k clusters, on any tier.
     pub fn bytes(facts: &Facts, k: usize) -> u64 {
         let norms = 4 * (facts.n as u64 + k as u64 + 2);
-        if can_stream::<T>(facts, k) { stream::bytes::<T>(facts, k).max(norms) } else { norms }
+        if !can_stream::<T>(facts, k) {
+            return norms;
+        }
+        norms.max(stream::bytes::<T>(facts, k) + Bounds::<T>::bytes(facts, k))
     }
 
     /// For points that nothing is known of yet.
     pub fn new() -> Self {
-        Self { norms: None, streaming: None }
+        Self { norms: None, streaming: None, policy: Policy::new(PRUNE), bounds: None }
     }
 
     /// The label of every point for `centroids`, `[k, d]`.
@@ -102,7 +112,7 @@ impl<T: Number> Assigner<T> {
         let (n, d) = (data.n(), data.d());
         let (kernel, geometry) = match method::<T>(data.stream.gpu().tier.name, data.facts, k, data.points.is_aligned())
         {
-            Method::Stream => return self.streaming(data)?.assign(data, centroids, k, labels),
+            Method::Stream => return self.stream(data, centroids, k, labels),
             Method::Tiles => return self.assign_tiles(data, centroids, k, labels),
             Method::Narrow => (&launch::ASSIGN_NARROW, launch::assign_narrow(n, k as u32, d)),
             Method::Filtered => (&launch::ASSIGN_FILTERED, launch::assign_filtered(n)),
@@ -112,6 +122,27 @@ impl<T: Number> Assigner<T> {
         let sizes = [Arg::U64(n), Arg::U32(k as u32), Arg::U32(d)];
         let [n, k, d] = sizes;
         data.launch(kernel, geometry, &[data.points.arg(), read(centroids), write(labels), n, k, d])
+    }
+
+    /// The label of every point by Hopper's tensor cores, of those that bounds leave open if the round prunes.
+    fn stream(
+        &mut self,
+        data: &Data<'_, T>,
+        centroids: &Array<T>,
+        k: usize,
+        labels: &mut Array<u32>,
+    ) -> Result<(), Error> {
+        if !self.policy.begins(data.facts, k)? {
+            return self.streaming(data)?.assign(data, centroids, k, labels);
+        }
+        let mut bounds = match self.bounds.take() {
+            Some(bounds) if bounds.k() == k => bounds,
+            _ => Bounds::new(data, centroids, k)?,
+        };
+        self.streaming(data)?.assign_open(data, centroids, &mut bounds, labels)?;
+        self.policy.began(&data.stream, &bounds)?;
+        self.bounds = Some(bounds);
+        Ok(())
     }
 
     /// The points as streaming takes them, rounded where need be.

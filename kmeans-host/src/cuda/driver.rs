@@ -304,6 +304,37 @@ impl Drop for Staging {
     }
 }
 
+/// A number of a device's array, on its way to the host.
+pub struct Coming {
+    gpu: Arc<Gpu>,
+    /// There until it is dropped.
+    staging: Option<Staging>,
+}
+
+impl Coming {
+    /// The number, if it has arrived. Does not wait.
+    pub fn value(&self) -> Result<Option<u32>, Error> {
+        let Some(staging) = &self.staging else { return Ok(None) };
+        if !staging.copied.try_is_complete().map_err(|e| self.gpu.failed(e))? {
+            return Ok(None);
+        }
+        let memory = staging.memory.as_ptr().map_err(|e| self.gpu.failed(e))?.cast::<u32>();
+        // SAFETY: the copy into these bytes has ended.
+        Ok(Some(unsafe { memory.read() }))
+    }
+}
+
+/// The pinned memory goes back to where it is from, once the copy has ended.
+impl Drop for Coming {
+    fn drop(&mut self) {
+        if let Some(staging) = self.staging.take()
+            && staging.copied.synchronize().is_ok()
+        {
+            self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner).push(staging);
+        }
+    }
+}
+
 /// A queue of work on a GPU. A clone is the same queue.
 #[derive(Clone)]
 pub struct Stream {
@@ -567,6 +598,22 @@ impl Stream {
         let mut host = vec![E::default(); len];
         self.download_into(array, 0, &mut host)?;
         Ok(host)
+    }
+
+    /// Sends element `at` of `array`, as it is when all work before is done, to the host, which need not wait for it.
+    pub fn send(&self, array: &Array<u32>, at: usize) -> Result<Coming, Error> {
+        let from = span(array, at..at + 1);
+        let staging = self.staging()?;
+        let memory = self.check(staging.memory.as_ptr())?.cast_mut().cast::<u32>();
+        // SAFETY: the buffer has `STAGING_BYTES` aligned bytes that nobody else has, and the host reads them only after
+        // `copied`.
+        let to = unsafe { std::slice::from_raw_parts_mut(memory, 1) };
+        self.noted(Step::ToHost, size_of_val(to), || {
+            // SAFETY: as above; the element lies within the array.
+            self.check(unsafe { result::memcpy_dtoh_async(to, from.address, self.inner.cu_stream()) })
+        })?;
+        self.check(staging.copied.record(&self.inner))?;
+        Ok(Coming { gpu: self.gpu.clone(), staging: Some(staging) })
     }
 
     /// Copies a range of `from` to where `to` has its element `at`.

@@ -1,7 +1,7 @@
 //! The CUDA engine: the kernels of kmeans-kernels, from the first copy to the last label on the GPU.
 //!
 //! [`driver`] launches and allocates, what [`arguments`] has checked; everything else is safe code over it. A [`job`] has the points; [`lloyd`] runs the
-//! rounds over [`assigner`] (and on Hopper [`stream`]), [`sums`], [`inertia`] and [`empty`]; [`seeding`] picks rows. [`groups`] does all of it for
+//! rounds over [`assigner`] (and on Hopper [`stream`], with [`pruned`]), [`sums`], [`inertia`] and [`empty`]; [`seeding`] picks rows. [`groups`] does all of it for
 //! many groups of rows at once. [`profile`] is for benchmarks.
 
 mod arguments;
@@ -17,6 +17,7 @@ mod on_device;
 // Steps are noted for benchmarks alone (feature `kernels`).
 #[cfg_attr(not(feature = "kernels"), allow(dead_code))]
 pub(crate) mod profile;
+pub(crate) mod pruned;
 mod seeding;
 mod silhouette;
 mod stream;

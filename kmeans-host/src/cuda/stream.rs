@@ -2,13 +2,14 @@
 
 use half::f16;
 use kmeans_core::fixed::ExponentRange;
-use kmeans_core::launch::{self, TILE_ROWS};
+use kmeans_core::launch::{self, Kernel, TILE_ROWS};
 use kmeans_core::scalar::power_of_two;
 
 use super::Number;
 use super::driver::{Arg, Array, read, read_as, read_part, write, write_part};
 use super::groups::Table;
 use super::job::Data;
+use super::pruned::Bounds;
 use super::sums::Sums;
 use crate::Error;
 use crate::points::Facts;
@@ -47,6 +48,22 @@ struct Rounded {
     halves: Array<f16>,
     norms: Array<f32>,
     errors: Array<f32>,
+}
+
+/// Which rows are compared with which centroids.
+enum Plan<'a, T> {
+    /// All with all.
+    All,
+    /// Those of groups with their group's own.
+    Groups(&'a Table),
+    /// Those that bounds leave open with all.
+    Open(&'a mut Bounds<T>),
+}
+
+impl<T> Plan<'_, T> {
+    fn table(&self) -> Option<&Table> {
+        if let Self::Groups(table) = self { Some(table) } else { None }
+    }
 }
 
 /// Room for the centroids of a round.
@@ -105,6 +122,28 @@ fn room(n: usize) -> usize {
 /// Whether they can for groups of such points.
 pub fn can_stream_groups<T: Number>(facts: &Facts, k: usize) -> bool {
     can_stream::<T>(facts, k) && width::<T>(facts.d) <= 128
+}
+
+/// The kernel for rows of `width` columns, of 16-bit points as they are (`half`) or rounded.
+fn kernel<T>(plan: &Plan<'_, T>, width: u32, half: bool) -> &'static Kernel {
+    match (plan, width, half) {
+        (Plan::Groups(_), ..=64, true) => &launch::GROUPS_STREAM_64,
+        (Plan::Groups(_), ..=64, false) => &launch::GROUPS_STREAM_64_ROUNDED,
+        (Plan::Groups(_), _, true) => &launch::GROUPS_STREAM_128,
+        (Plan::Groups(_), _, false) => &launch::GROUPS_STREAM_128_ROUNDED,
+        (Plan::All, ..=64, true) => &launch::ASSIGN_STREAM_64,
+        (Plan::All, ..=64, false) => &launch::ASSIGN_STREAM_64_ROUNDED,
+        (Plan::All, ..=128, true) => &launch::ASSIGN_STREAM_128,
+        (Plan::All, ..=128, false) => &launch::ASSIGN_STREAM_128_ROUNDED,
+        (Plan::All, _, true) => &launch::ASSIGN_STREAM_LONG,
+        (Plan::All, _, false) => &launch::ASSIGN_STREAM_LONG_ROUNDED,
+        (Plan::Open(_), ..=64, true) => &launch::PRUNE_STREAM_64,
+        (Plan::Open(_), ..=64, false) => &launch::PRUNE_STREAM_64_ROUNDED,
+        (Plan::Open(_), ..=128, true) => &launch::PRUNE_STREAM_128,
+        (Plan::Open(_), ..=128, false) => &launch::PRUNE_STREAM_128_ROUNDED,
+        (Plan::Open(_), _, true) => &launch::PRUNE_STREAM_LONG,
+        (Plan::Open(_), _, false) => &launch::PRUNE_STREAM_LONG_ROUNDED,
+    }
 }
 
 /// Bytes on the device, for groups of k clusters each.
@@ -239,7 +278,25 @@ impl<T: Number> Streaming<T> {
         k: usize,
         labels: &mut Array<u32>,
     ) -> Result<(), Error> {
-        self.find(data, centroids, None, k, labels)
+        self.find(data, centroids, Plan::All, k, labels)
+    }
+
+    /// The same, where only rows that `bounds` leave open are compared; makes new bounds for those.
+    pub fn assign_open(
+        &mut self,
+        data: &Data<'_, T>,
+        centroids: &Array<T>,
+        bounds: &mut Bounds<T>,
+        labels: &mut Array<u32>,
+    ) -> Result<(), Error> {
+        let scale = match &self.rows {
+            Rows::Half { .. } => 1.0,
+            Rows::Rounded { scale, .. } => *scale,
+        };
+        bounds.list(data, centroids, scale, labels, &mut self.others)?;
+        let k = bounds.k();
+        self.find(data, centroids, Plan::Open(bounds), k, labels)?;
+        bounds.keep(data, centroids, labels)
     }
 
     /// Lets rows of no group have nothing open: once, before [`assign_groups`](Self::assign_groups).
@@ -259,26 +316,26 @@ impl<T: Number> Streaming<T> {
         k: usize,
         labels: &mut Array<u32>,
     ) -> Result<(), Error> {
-        self.find(data, centroids, Some(table), k, labels)
+        self.find(data, centroids, Plan::Groups(table), k, labels)
     }
 
     fn find(
         &mut self,
         data: &Data<'_, T>,
         centroids: &Array<T>,
-        table: Option<&Table>,
+        mut plan: Plan<'_, T>,
         k: usize,
         labels: &mut Array<u32>,
     ) -> Result<(), Error> {
-        let groups = table.map_or(1, |table| table.groups as usize);
+        let groups = plan.table().map_or(1, |table| table.groups as usize);
         let mut clusters = match self.clusters.take() {
             Some(clusters) if (clusters.groups, clusters.k) == (groups, k) => clusters,
             _ => Clusters::new(data, groups, k)?,
         };
         data.stream.clear(&mut self.scalars)?;
         self.lay_out(data, centroids, &mut clusters)?;
-        self.stream(data, &clusters, table, labels)?;
-        self.settle(data, centroids, table, k, labels)?;
+        self.stream(data, &clusters, &mut plan, labels)?;
+        self.settle(data, centroids, plan.table(), k, labels)?;
         self.clusters = Some(clusters);
         Ok(())
     }
@@ -323,29 +380,19 @@ impl<T: Number> Streaming<T> {
         &mut self,
         data: &Data<'_, T>,
         clusters: &Clusters<T>,
-        table: Option<&Table>,
+        plan: &mut Plan<'_, T>,
         labels: &mut Array<u32>,
     ) -> Result<(), Error> {
         let (n, width) = (data.n(), width::<T>(data.facts.d) as u32);
         let multiprocessors = data.stream.gpu().multiprocessors;
-        let half = is_half::<T>();
-        let kernel = match (width, half) {
-            (..=64, true) if table.is_some() => &launch::GROUPS_STREAM_64,
-            (..=64, false) if table.is_some() => &launch::GROUPS_STREAM_64_ROUNDED,
-            (_, true) if table.is_some() => &launch::GROUPS_STREAM_128,
-            (_, false) if table.is_some() => &launch::GROUPS_STREAM_128_ROUNDED,
-            (..=64, true) => &launch::ASSIGN_STREAM_64,
-            (..=64, false) => &launch::ASSIGN_STREAM_64_ROUNDED,
-            (..=128, true) => &launch::ASSIGN_STREAM_128,
-            (..=128, false) => &launch::ASSIGN_STREAM_128_ROUNDED,
-            (_, true) => &launch::ASSIGN_STREAM_LONG,
-            (_, false) => &launch::ASSIGN_STREAM_LONG_ROUNDED,
-        };
         let long = width > 128;
-        let geometry = match table {
-            Some(table) => launch::groups_stream(table.tiles, width, multiprocessors),
-            None if long => launch::assign_stream_long(n, multiprocessors),
-            None => launch::assign_stream(n, width, multiprocessors),
+        let kernel = kernel(plan, width, is_half::<T>());
+        let geometry = match plan {
+            Plan::Groups(table) => launch::groups_stream(table.tiles, width, multiprocessors),
+            Plan::Open(_) if long => launch::prune_stream_long(n, multiprocessors),
+            Plan::Open(_) => launch::prune_stream(n, width, multiprocessors),
+            Plan::All if long => launch::assign_stream_long(n, multiprocessors),
+            Plan::All => launch::assign_stream(n, width, multiprocessors),
         };
         let starts = if long { read(&clusters.plain_starts) } else { clusters.starts.read() };
         let tiles = clusters.tiles.read();
@@ -357,10 +404,27 @@ impl<T: Number> Streaming<T> {
                 vec![read(&points.halves), tiles, starts, read(&points.norms), read(&points.errors), largest]
             }
         };
-        arguments.extend(table.into_iter().flat_map(Table::arguments));
-        arguments.extend([write(labels), write(&mut self.others)]);
+        let (labels, others) = (write(labels), write(&mut self.others));
+        let count = match plan {
+            Plan::All => {
+                arguments.extend([labels, others]);
+                Arg::U64(n)
+            }
+            Plan::Groups(table) => {
+                arguments.extend(table.arguments());
+                arguments.extend([labels, others]);
+                Arg::U32(table.tiles as u32)
+            }
+            Plan::Open(bounds) => {
+                let (listed, bounds) = bounds.arguments();
+                arguments.extend(listed);
+                arguments.extend([labels, others]);
+                arguments.extend(bounds);
+                Arg::U64(n)
+            }
+        };
         arguments.extend([write(&mut self.open_rows), write(&mut self.open_codes), open, Arg::U32(self.room)]);
-        arguments.push(table.map_or(Arg::U64(n), |table| Arg::U32(table.tiles as u32)));
+        arguments.push(count);
         arguments.extend([Arg::U32(clusters.k as u32), Arg::U32(width)]);
         data.launch(kernel, geometry, &arguments)
     }

@@ -16,6 +16,7 @@ mod image_files;
 mod means;
 mod minimum_size;
 mod model;
+mod pruning;
 mod quality;
 mod reference_values;
 mod rungs;
