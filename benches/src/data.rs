@@ -125,6 +125,21 @@ pub fn normal<T: Element>(len: usize) -> Vec<T> {
     (0..len).into_par_iter().map(draw).collect()
 }
 
+/// `n` points of `d` columns, nearly normal with spread 1, around `places` middles that are as far apart as normal points of
+/// spread `spread`; in no order.
+pub fn gaussian_blobs<T: Element>(n: usize, d: usize, places: usize, spread: f64) -> Vec<T> {
+    let mut values = normal::<f32>(n * d);
+    let middles = normal::<f32>((n + places) * d).split_off(n * d);
+    let random = Random::new(2, 0);
+    values.par_chunks_mut(d).enumerate().for_each(|(i, row)| {
+        let place = random.below(places as u64, Purpose::Label, 0, i as u64) as usize;
+        for (value, middle) in row.iter_mut().zip(&middles[place * d..]) {
+            *value += spread as f32 * middle;
+        }
+    });
+    values.into_par_iter().map(|value| T::from_f64(f64::from(value))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

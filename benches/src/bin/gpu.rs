@@ -1,5 +1,6 @@
 //! Fits on a GPU at the shapes of embeddings and image jobs, points already in its memory, and of batches, points in host
-//! memory: one JSON object per case, with the keys of the peers' program.
+//! memory: one JSON object per case, with the keys of the peers' program. Cases `blobs` are whole fits of points in clusters, with and
+//! without pruning.
 //!
 //! `cargo run --release -p kmeans-benches --bin gpu -- --only 1M`
 
@@ -8,8 +9,9 @@ use std::time::Instant;
 
 use clap::Parser;
 use cudarc::driver::{CudaContext, DeviceRepr};
-use kmeans_benches::data::normal;
+use kmeans_benches::data::{gaussian_blobs, normal};
 use kmeans_core::reference;
+use kmeans_host::kernels::{Pruning, with_pruning};
 use kmeans_host::{Device, DevicePoints, Element, EmptyCluster, Init, KMeans, Stop, bf16, f16};
 use ndarray::{Array3, ArrayView2, s};
 use rayon::prelude::*;
@@ -68,6 +70,40 @@ const BATCHES: [(&str, usize, usize, usize, usize); 1] = [("batch", 32, 65_536, 
 /// beside them.
 const BATCH_ROUNDS: usize = 30;
 
+/// Whole fits of points in clusters.
+const CLUSTERED: [Shape; 4] = [
+    ("blobs", 1 << 20, 1024, 128),
+    ("blobs-16K", 1 << 20, 16_384, 128),
+    ("blobs-64", 1 << 20, 256, 64),
+    ("blobs-embed", 1 << 18, 1000, 768),
+];
+/// Their rounds at most.
+const CLUSTERED_ROUNDS: usize = 40;
+/// How far the middles of clusters are apart, beside the spread of one.
+const SPREADS: [f64; 2] = [1.0, 4.0];
+
+/// A whole fit, from its start to its last labels, points and labels on the device.
+#[derive(Serialize)]
+struct Clustered {
+    peer: &'static str,
+    tag: &'static str,
+    #[serde(rename = "N")]
+    n: usize,
+    #[serde(rename = "K")]
+    k: usize,
+    #[serde(rename = "D")]
+    d: usize,
+    dtype: &'static str,
+    spread: f64,
+    iterations: usize,
+    /// Pruning where it is thought to save time.
+    automatic_ms: f64,
+    never_ms: f64,
+    always_ms: f64,
+    /// Whether all three gave the same bits.
+    same: bool,
+}
+
 #[derive(Serialize)]
 struct Row {
     peer: &'static str,
@@ -101,11 +137,64 @@ fn main() -> Result<(), Box<dyn Error>> {
         run::<bf16>(shape, &options)?;
         run::<f16>(shape, &options)?;
     }
+    for shape in CLUSTERED {
+        for spread in SPREADS {
+            run_clustered::<f32>(shape, spread, &options)?;
+            run_clustered::<bf16>(shape, spread, &options)?;
+        }
+    }
     for shape in BATCHES {
         run_batch::<f16>(shape, &options)?;
         run_batch::<bf16>(shape, &options)?;
         run_batch::<f32>(shape, &options)?;
     }
+    Ok(())
+}
+
+/// A fit of points in as many clusters as are asked for, from evenly spaced rows.
+fn run_clustered<T: Element + DeviceRepr>(
+    (tag, n, k, d): Shape,
+    spread: f64,
+    options: &Options,
+) -> Result<(), Box<dyn Error>> {
+    if !tag.contains(&options.only) || !T::NAME.contains(&options.dtype) {
+        return Ok(());
+    }
+    let host = gaussian_blobs::<T>(n, d, k, spread);
+    let stream = CudaContext::new(options.device)?.default_stream();
+    let slice = stream.clone_htod(&host)?;
+    let points = DevicePoints::new(&slice, (n, d))?;
+    let kmeans = KMeans::new(k)
+        .init(Init::EvenlySpaced)
+        .stop(Stop::LabelsRepeat)
+        .empty_cluster(EmptyCluster::Keep)
+        .max_iter(CLUSTERED_ROUNDS);
+    let measure = |pruning| -> Result<_, Box<dyn Error>> {
+        with_pruning(pruning, || {
+            let fitted = kmeans.fit_on_device(&points)?.into_host()?;
+            let mut times = Vec::with_capacity(options.runs);
+            for _ in 0..options.runs {
+                let begun = Instant::now();
+                kmeans.fit_on_device(&points)?;
+                times.push(begun.elapsed().as_secs_f64() * 1e3);
+            }
+            times.sort_by(f64::total_cmp);
+            Ok((times[times.len() / 2], fitted))
+        })
+    };
+    let (automatic_ms, fitted) = measure(Pruning::Automatic)?;
+    let (never_ms, expected) = measure(Pruning::Never)?;
+    let (always_ms, always) = measure(Pruning::Always)?;
+    let same = [&fitted, &always].iter().all(|found| {
+        found.labels() == expected.labels()
+            && found.centroids() == expected.centroids()
+            && found.history() == expected.history()
+            && found.inertia().to_bits() == expected.inertia().to_bits()
+    });
+    let (peer, iterations) = ("kmeans-host", fitted.iterations());
+    let row =
+        Clustered { peer, tag, n, k, d, dtype: T::NAME, spread, iterations, automatic_ms, never_ms, always_ms, same };
+    println!("{}", serde_json::to_string(&row)?);
     Ok(())
 }
 
