@@ -272,7 +272,7 @@ mod tests {
     fn after_failures_rounds_go_without_for_longer_and_longer() {
         let facts = Facts::new((100, 2), None).unwrap();
         let mut policy = policy(Pruning::Automatic);
-        let mut rounds_without = |policy: &mut Policy| {
+        let rounds_without = |policy: &mut Policy| {
             let mut rounds = 0;
             while !policy.begins(&facts, 50).unwrap() {
                 rounds += 1;
