@@ -10,9 +10,7 @@ use kmeans_kernels::assign::plan::Slices;
 use kmeans_kernels::assign::{halves, settle, tiles};
 use kmeans_kernels::device::emulated::{Buffer, Emulator};
 use kmeans_kernels::device::{Half, Number};
-use kmeans_kernels::prune::stream::{
-    stream_listed, stream_listed_rounded, stream_long_listed, stream_long_listed_rounded,
-};
+use kmeans_kernels::prune::stream::{stream_listed, stream_listed_rounded};
 use kmeans_kernels::prune::{moved, rows};
 
 /// Multiprocessors of the GPU that is played here: few, so that blocks go several rounds.
@@ -145,10 +143,8 @@ fn kernel(n: u64, d: u32, is_rounded: bool) -> (&'static Kernel, Geometry) {
     match (d, is_rounded) {
         (..=64, false) => (&contract::PRUNE_STREAM_64, short),
         (..=64, true) => (&contract::PRUNE_STREAM_64_ROUNDED, short),
-        (..=128, false) => (&contract::PRUNE_STREAM_128, short),
-        (..=128, true) => (&contract::PRUNE_STREAM_128_ROUNDED, short),
-        (_, false) => (&contract::PRUNE_STREAM_LONG, contract::prune_stream_long(n, MULTIPROCESSORS)),
-        (_, true) => (&contract::PRUNE_STREAM_LONG_ROUNDED, contract::prune_stream_long(n, MULTIPROCESSORS)),
+        (_, false) => (&contract::PRUNE_STREAM_128, short),
+        (_, true) => (&contract::PRUNE_STREAM_128_ROUNDED, short),
     }
 }
 
@@ -159,7 +155,7 @@ fn lay_out<T: Half>(
     norms: &Buffer<f32>,
     largest: &Buffer<u32>,
     (k, d): (u32, u32),
-) -> (Buffer<T>, Buffer<T>, Buffer<f32>) {
+) -> (Buffer<T>, Buffer<T>) {
     let count = k.div_ceil(128) as usize;
     let laid = emulator.uninitialised("tiles", count * d.div_ceil(64) as usize * 128 * 64);
     let starts = emulator.uninitialised("starts", count * 128 * 16);
@@ -168,7 +164,7 @@ fn lay_out<T: Half>(
         let (norms, largest) = (norms.input(), largest.input());
         tiles::tiles(centroids.input(), norms, largest, laid.output(), starts.output(), plain.output(), k, d);
     });
-    (laid, starts, plain)
+    (laid, starts)
 }
 
 /// Rounds over 16-bit points with one set of centroids after the other: how many rows each listed.
@@ -190,27 +186,19 @@ fn of_halves<T: Half>(what: &str, points: &[T], sets: &[Vec<T>], d: usize, seed:
     for (round, centroids) in sets.iter().enumerate() {
         let count = pruned.round(centroids, |centroids, listed, (upper, lower)| {
             let (c_norms, largest) = lengths(centroids, k as u64);
-            let (laid, starts, plain) = lay_out(&emulator, centroids, &c_norms, &largest, (k, width));
+            let (laid, starts) = lay_out(&emulator, centroids, &c_norms, &largest, (k, width));
             let (kernel, geometry) = kernel(n, width, false);
             launch(&emulator, kernel, geometry, || {
                 let (x, tiles, norms, largest) = (all.input(), laid.input(), x_norms.input(), largest.input());
                 let (list, count, labels) = (listed.list.input(), listed.count.input(), listed.labels.output());
                 let (others, upper, lower) = (listed.others.output(), upper.output(), lower.output());
                 let (rows, codes, open) = (listed.rows.output(), listed.codes.output(), listed.open.output());
-                if d > 128 {
-                    let starts = plain.input();
-                    stream_long_listed(
-                        x, tiles, starts, norms, largest, list, count, labels, others, upper, lower, rows, codes, open,
-                        ROOM, n, k, width,
-                    );
-                } else {
-                    let stream = if d <= 64 { stream_listed::<T, Slices<1>> } else { stream_listed::<T, Slices<2>> };
-                    let starts = starts.input();
-                    stream(
-                        x, tiles, starts, norms, largest, list, count, labels, others, upper, lower, rows, codes, open,
-                        ROOM, n, k, width,
-                    );
-                }
+                let stream = if d <= 64 { stream_listed::<T, Slices<1>> } else { stream_listed::<T, Slices<2>> };
+                let starts = starts.input();
+                stream(
+                    x, tiles, starts, norms, largest, list, count, labels, others, upper, lower, rows, codes, open,
+                    ROOM, n, k, width,
+                );
             });
         });
         pruned.check(&format!("{what} {} round {round}", T::NAME));
@@ -244,7 +232,7 @@ fn of_singles(what: &str, points: &[f32], sets: &[Vec<f32>], d: usize, seed: u64
     for (number, centroids) in sets.iter().enumerate() {
         let count = pruned.round(centroids, |centroids, listed, (upper, lower)| {
             let (c_rounded, c_norms, _, largest) = round(centroids, k as u64);
-            let (laid, starts, plain) = lay_out(&emulator, &c_rounded, &c_norms, &largest, (k, width));
+            let (laid, starts) = lay_out(&emulator, &c_rounded, &c_norms, &largest, (k, width));
             let (kernel, geometry) = kernel(n, width, true);
             launch(&emulator, kernel, geometry, || {
                 let (x, tiles, norms, errors) = (x_rounded.input(), laid.input(), x_norms.input(), x_errors.input());
@@ -252,24 +240,13 @@ fn of_singles(what: &str, points: &[f32], sets: &[Vec<f32>], d: usize, seed: u64
                 let (labels, others) = (listed.labels.output(), listed.others.output());
                 let (upper, lower) = (upper.output(), lower.output());
                 let (rows, codes, open) = (listed.rows.output(), listed.codes.output(), listed.open.output());
-                if width > 128 {
-                    let starts = plain.input();
-                    stream_long_listed_rounded(
-                        x, tiles, starts, norms, errors, largest, list, count, labels, others, upper, lower, rows,
-                        codes, open, ROOM, n, k, width,
-                    );
-                } else {
-                    let stream = if width <= 64 {
-                        stream_listed_rounded::<Slices<1>>
-                    } else {
-                        stream_listed_rounded::<Slices<2>>
-                    };
-                    let starts = starts.input();
-                    stream(
-                        x, tiles, starts, norms, errors, largest, list, count, labels, others, upper, lower, rows,
-                        codes, open, ROOM, n, k, width,
-                    );
-                }
+                let stream =
+                    if width <= 64 { stream_listed_rounded::<Slices<1>> } else { stream_listed_rounded::<Slices<2>> };
+                let starts = starts.input();
+                stream(
+                    x, tiles, starts, norms, errors, largest, list, count, labels, others, upper, lower, rows, codes,
+                    open, ROOM, n, k, width,
+                );
             });
         });
         pruned.check(&format!("{what} f32 round {number}"));
@@ -310,7 +287,7 @@ fn means(points: &[f32], old: &[f32], d: usize) -> Vec<f32> {
 
 #[test]
 fn rounds_of_a_fit_list_ever_fewer_rows() {
-    for (n, places, k, d) in [(700, 12, 9, 20), (500, 140, 135, 70), (300, 8, 8, 200)] {
+    for (n, places, k, d) in [(700, 12, 9, 20), (500, 140, 135, 70), (300, 8, 8, 100)] {
         let points = blobs(n, places, d);
         let mut sets = vec![points[..k * d].to_vec()];
         for _ in 0..6 {
@@ -366,7 +343,7 @@ fn steps_as_small_as_they_come_are_not_lost() {
 
 #[test]
 fn random_walks_jumps_and_returns_give_the_labels() {
-    for (data, n, k, d) in [(Data::Unit, 300, 40, 9), (Data::Grid, 260, 33, 33), (Data::Unit, 130, 5, 130)] {
+    for (data, n, k, d) in [(Data::Unit, 300, 40, 9), (Data::Grid, 260, 33, 33), (Data::Unit, 130, 5, 120)] {
         let points = numbers::<f32>(data, n * d, 21);
         let mut sets = vec![points[..k * d].to_vec()];
         for step in 0..6_i32 {

@@ -13,8 +13,8 @@
 //! such round: no row is decided then. n is below 2³².
 
 use super::stream::{
-    HALF_STARTS, HALF_TILES, HALVES, LARGEST, LARGEST_2, OPEN, OTHERS_OUT, PLAIN_STARTS, ROOM, STARTS, STREAM_ROWS,
-    TILES, X_ERRORS, X_NORMS, assign_stream, assign_stream_long,
+    HALF_STARTS, HALF_TILES, HALVES, LARGEST, LARGEST_2, OPEN, OTHERS_OUT, ROOM, STARTS, STREAM_ROWS, TILES, X_ERRORS,
+    X_NORMS, assign_stream,
 };
 use super::table::{CENTROIDS, D, HALF_TYPES, K, LABELS_OUT, N, POINTS, SINGLE_TYPES};
 use super::{Argument, Geometry, Kernel, MAX_GRID, Type, at_most, input, kernel, output, value};
@@ -78,32 +78,6 @@ const PRUNE_STREAM: Kernel = kernel(
 pub const PRUNE_STREAM_64: Kernel = Kernel { name: "prune_stream_64", ..PRUNE_STREAM };
 /// The same for points of up to 128 columns. Launch: [`prune_stream`].
 pub const PRUNE_STREAM_128: Kernel = Kernel { name: "prune_stream_128", ..PRUNE_STREAM };
-/// The same for points of any number of columns. Launch: [`prune_stream_long`].
-pub const PRUNE_STREAM_LONG: Kernel = kernel(
-    "prune_stream_long",
-    HALF_TYPES,
-    352,
-    &[
-        POINTS,
-        TILES,
-        PLAIN_STARTS,
-        X_NORMS,
-        LARGEST,
-        LIST,
-        COUNT,
-        LABELS_OUT,
-        OTHERS_OUT,
-        UPPER,
-        LOWER,
-        OPEN[0],
-        OPEN[1],
-        OPEN[2],
-        ROOM,
-        N,
-        K,
-        D,
-    ],
-);
 const PRUNE_STREAM_ROUNDED: Kernel = kernel(
     "",
     &[],
@@ -134,33 +108,6 @@ const PRUNE_STREAM_ROUNDED: Kernel = kernel(
 pub const PRUNE_STREAM_64_ROUNDED: Kernel = Kernel { name: "prune_stream_64_rounded", ..PRUNE_STREAM_ROUNDED };
 /// The same for rounded points, d being their width. Launch: [`prune_stream`].
 pub const PRUNE_STREAM_128_ROUNDED: Kernel = Kernel { name: "prune_stream_128_rounded", ..PRUNE_STREAM_ROUNDED };
-/// The same for rounded points, d being their width. Launch: [`prune_stream_long`].
-pub const PRUNE_STREAM_LONG_ROUNDED: Kernel = kernel(
-    "prune_stream_long_rounded",
-    &[],
-    352,
-    &[
-        HALVES,
-        HALF_TILES,
-        PLAIN_STARTS,
-        X_NORMS,
-        X_ERRORS,
-        LARGEST_2,
-        LIST,
-        COUNT,
-        LABELS_OUT,
-        OTHERS_OUT,
-        UPPER,
-        LOWER,
-        OPEN[0],
-        OPEN[1],
-        OPEN[2],
-        ROOM,
-        N,
-        K,
-        D,
-    ],
-);
 
 /// A warp per centroid, or for every so many.
 pub const fn prune_moved(k: u32) -> Geometry {
@@ -180,10 +127,4 @@ pub const fn prune_rows(n: u64) -> Geometry {
 pub const fn prune_stream(n: u64, d: u32, multiprocessors: u32) -> Geometry {
     let geometry = assign_stream(n, d, multiprocessors);
     Geometry { shared: geometry.shared + STREAM_ROWS * 4 * 4, ..geometry }
-}
-
-/// As [`assign_stream_long`], for up to n rows, with five words for what margins share.
-pub const fn prune_stream_long(n: u64, multiprocessors: u32) -> Geometry {
-    let geometry = assign_stream_long(n, multiprocessors);
-    Geometry { shared: geometry.shared + 5 * 4, ..geometry }
 }

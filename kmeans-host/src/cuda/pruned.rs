@@ -140,9 +140,9 @@ impl Policy {
     }
 }
 
-/// Whether lists can have all rows.
+/// Whether lists can have all rows, and there is a kernel for listed rows.
 fn can_prune(facts: &Facts) -> bool {
-    u32::try_from(facts.n).is_ok()
+    u32::try_from(facts.n).is_ok() && facts.d <= 128
 }
 
 /// Where `counters` have the farthest movement and the count of listed rows, each at a multiple of 16 bytes.
@@ -272,7 +272,7 @@ mod tests {
     fn after_failures_rounds_go_without_for_longer_and_longer() {
         let facts = Facts::new((100, 2), None).unwrap();
         let mut policy = policy(Pruning::Automatic);
-        let mut rounds_without = |policy: &mut Policy| {
+        let rounds_without = |policy: &mut Policy| {
             let mut rounds = 0;
             while !policy.begins(&facts, 50).unwrap() {
                 rounds += 1;

@@ -145,10 +145,8 @@ fn kernel<T>(plan: &Plan<'_, T>, width: u32, half: bool) -> &'static Kernel {
         (Plan::All, _, false) => &launch::ASSIGN_STREAM_LONG_ROUNDED,
         (Plan::Open(_), ..=64, true) => &launch::PRUNE_STREAM_64,
         (Plan::Open(_), ..=64, false) => &launch::PRUNE_STREAM_64_ROUNDED,
-        (Plan::Open(_), ..=128, true) => &launch::PRUNE_STREAM_128,
-        (Plan::Open(_), ..=128, false) => &launch::PRUNE_STREAM_128_ROUNDED,
-        (Plan::Open(_), _, true) => &launch::PRUNE_STREAM_LONG,
-        (Plan::Open(_), _, false) => &launch::PRUNE_STREAM_LONG_ROUNDED,
+        (Plan::Open(_), _, true) => &launch::PRUNE_STREAM_128,
+        (Plan::Open(_), _, false) => &launch::PRUNE_STREAM_128_ROUNDED,
     }
 }
 
@@ -406,7 +404,6 @@ impl<T: Number> Streaming<T> {
         let (kernel, geometry) = if is_hopper {
             let geometry = match plan {
                 Plan::Groups(table) => launch::groups_stream(table.tiles, width, multiprocessors),
-                Plan::Open(_) if long => launch::prune_stream_long(n, multiprocessors),
                 Plan::Open(_) => launch::prune_stream(n, width, multiprocessors),
                 Plan::All if long => launch::assign_stream_long(n, multiprocessors),
                 Plan::All => launch::assign_stream(n, width, multiprocessors),

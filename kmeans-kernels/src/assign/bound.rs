@@ -22,7 +22,7 @@
 //!
 //! Beyond 128 columns O − |c'|²/2 is rounded to f32 and added last; that errs less.
 
-use crate::device::{Half, Shared, square_root};
+use crate::device::{Half, square_root};
 
 /// Of an `f32`: twice the rounding of one operation.
 const UNIT: f32 = f32::EPSILON;
@@ -77,9 +77,6 @@ pub(super) fn parts<T: Half>(start: f64, one: T) -> [T; 3] {
 }
 
 impl Bound {
-    /// Words that it takes.
-    pub const KEPT: u32 = 5;
-
     /// From the bits of the largest |c'|² and of f, for `d` columns.
     #[inline(always)]
     pub fn new<T: Half>(largest: u32, error: u32, d: u32) -> Self {
@@ -104,21 +101,6 @@ impl Bound {
             rest: MORE * (product * offset + 4.0 * UNIT * offset + per_square * c * c + tiny + lost * (c + f)),
             length: c,
         }
-    }
-
-    /// Puts the bound where [`kept`](Self::kept) finds it.
-    #[inline(always)]
-    pub fn keep(&self, words: Shared<f32>) {
-        for (i, word) in (0..).zip([self.per_length, self.per_error, self.per_square, self.rest, self.length]) {
-            words.set(i, word);
-        }
-    }
-
-    /// The bound from [`KEPT`](Self::KEPT) words.
-    #[inline(always)]
-    pub fn kept(words: Shared<f32>) -> Self {
-        let [per_length, per_error, per_square, rest, length] = [0, 1, 2, 3, 4].map(|i| words.get(i));
-        Self { per_length, per_error, per_square, rest, length }
     }
 
     /// The margin of a row of which |x'|² was rounded to `squared`, with e = `error`.

@@ -67,9 +67,9 @@ impl Leading {
         }
         if ballot(is_near) == 0 {
             if keeps_below {
-                for r in 0..2 {
-                    self.rows[r].below = self.rows[r].below.max(best[r]);
-                }
+                // One by one: an iterator would keep the rows in local memory.
+                self.rows[0].below = self.rows[0].below.max(best[0]);
+                self.rows[1].below = self.rows[1].below.max(best[1]);
             }
             return;
         }

@@ -40,8 +40,6 @@ struct Block<'a, T> {
     rows: Swizzled<'a, T>,
     tiles: Swizzled<'a, T>,
     starts: Shared<'a, f32>,
-    /// The bound, if rows are listed: registers are scarce then.
-    bound: Shared<'a, f32>,
     barriers: Barriers<'a>,
     /// Slices of a row.
     slices: u32,
@@ -131,41 +129,17 @@ impl Ring {
 
 /// The points and what is known about them.
 #[derive(Clone, Copy)]
-pub(crate) struct Points<'a, T> {
-    pub elements: In<'a, T>,
-    pub norms: In<'a, f32>,
-    pub errors: Option<In<'a, f32>>,
-    /// The rows to compare, if not all: bounds are made for them.
-    pub list: Option<In<'a, u32>>,
-    /// How many they are.
-    pub n: u64,
-    pub d: u32,
+struct Points<'a, T> {
+    elements: In<'a, T>,
+    norms: In<'a, f32>,
+    errors: Option<In<'a, f32>>,
+    n: u64,
+    d: u32,
 }
 
-impl<T> Points<'_, T> {
-    /// The number in the matrix of the row at `place`.
-    #[inline(always)]
-    fn number(&self, place: u64) -> u64 {
-        if let Some(list) = self.list { list.get(place) as u64 } else { place }
-    }
-}
-
-/// The kernel: labels, or candidates.
 #[inline(always)]
-pub(crate) fn run<T: Half>(
-    points: Points<T>,
-    tiles: In<T>,
-    starts: In<f32>,
-    largest: In<u32>,
-    results: Results,
-    k: u32,
-) {
+fn run<T: Half>(points: Points<T>, tiles: In<T>, starts: In<f32>, largest: In<u32>, results: Results, k: u32) {
     let mut shared = SharedMemory::new();
-    let is_listed = points.list.is_some();
-    let bound = || {
-        let error = if points.errors.is_some() { largest.get(1) } else { 0 };
-        Bound::new::<T>(largest.get(0), error, points.d)
-    };
     let slices = points.d.div_ceil(Swizzled::<T>::ROW);
     let stays = slices <= RESIDENT;
     let row_places = if stays { slices } else { PASSING };
@@ -176,7 +150,6 @@ pub(crate) fn run<T: Half>(
         tiles: Swizzled::new(&mut shared, (PLACES - row_places) * TILE),
         starts: shared.array(STARTS * TILE),
         barriers: shared.barriers(2 * PLACES),
-        bound: shared.array(if is_listed { Bound::KEPT } else { 0 }),
         slices,
         stays,
         row_places,
@@ -194,19 +167,12 @@ pub(crate) fn run<T: Half>(
             block.barriers.init(block.tile_free(place), WORKERS);
         }
         publish_barriers();
-        if is_listed {
-            bound().keep(block.bound);
-        }
     }
     sync_block();
     let warp = warp_index();
     if warp < WORKERS {
-        if is_listed {
-            compute(block, points, || Bound::kept(block.bound), results);
-        } else {
-            let bound = bound();
-            compute(block, points, || bound, results);
-        }
+        let error = if points.errors.is_some() { largest.get(1) } else { 0 };
+        compute(block, points, Bound::new::<T>(largest.get(0), error, points.d), results);
     } else if warp < WORKERS + LOADERS {
         copy_rows(block, points);
     } else if lane() == 0 {
@@ -284,11 +250,10 @@ fn copy_piece<T: Half>(rows: Swizzled<T>, place: u32, piece: u32, points: Points
     if row >= n || column >= d {
         rows.clear(place, piece);
     } else if d.is_multiple_of(PIECE) {
-        rows.copy_async(place, piece, elements, points.number(row) * d as u64 + column as u64);
+        rows.copy_async(place, piece, elements, row * d as u64 + column as u64);
     } else {
-        let row = points.number(row);
         for j in 0..PIECE {
-            rows.set(place, piece * PIECE + j, or_zero(elements, row, row + 1, column + j, d));
+            rows.set(place, piece * PIECE + j, or_zero(elements, row, n, column + j, d));
         }
     }
 }
@@ -374,15 +339,14 @@ impl Position {
 
 /// Computes scores and looks through them; the work of two groups of four warps.
 #[inline(always)]
-fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: impl Fn() -> Bound, results: Results) {
+fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: Bound, results: Results) {
     let group = warp_index() / 4;
     let own = (warp_index() * 16 + lane() / 4) as u64;
     let margins = |step: Step| {
         let margin = |row: u64| {
             if row < points.n {
-                let row = points.number(row);
                 let error = if let Some(errors) = points.errors { errors.get(row) } else { 0.0 };
-                bound().margin(points.norms.get(row), error)
+                bound.margin(points.norms.get(row), error)
             } else {
                 0.0
             }
@@ -392,7 +356,6 @@ fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: impl Fn() -> Boun
     let (mut low, mut high): (Wide, Wide) = ([[0.0; 4]; 16], [[0.0; 4]; 16]);
     let mut leading = Leading::new([0.0; 2]);
     let runs = Runs::new(block.count);
-    let keeps_below = points.list.is_some();
     // What is begun next, and what is released next.
     let mut front = Position { row: Ring::START, tile: Ring::START };
     let mut back = front;
@@ -412,11 +375,11 @@ fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: impl Fn() -> Boun
                 (starts + STARTS - 1) % STARTS * TILE,
                 before.tile,
                 runs,
-                keeps_below,
+                false,
             );
         }
         if before.tile + 1 == block.count {
-            leading.conclude(before.first + own, points.n, |place| points.number(place), results);
+            leading.conclude(before.first + own, points.n, |row| row, results);
         }
         if step.tile == 0 {
             leading = Leading::new(margins(step));
@@ -434,9 +397,9 @@ fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: impl Fn() -> Boun
         front.next(block, step);
         wait_products::<1>(&mut low);
         back.release(block, before);
-        leading.offer_with(&mut low, block.starts, starts * TILE, before.tile, runs, keeps_below);
+        leading.offer_with(&mut low, block.starts, starts * TILE, before.tile, runs, false);
         if before.tile + 1 == block.count {
-            leading.conclude(before.first + own, points.n, |place| points.number(place), results);
+            leading.conclude(before.first + own, points.n, |row| row, results);
         }
         if step.tile == 0 {
             leading = Leading::new(margins(step));
@@ -455,9 +418,9 @@ fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: impl Fn() -> Boun
         }
     }
     wait_products::<0>(&mut high);
-    leading.offer_with(&mut high, block.starts, (starts + STARTS - 1) % STARTS * TILE, before.tile, runs, keeps_below);
+    leading.offer_with(&mut high, block.starts, (starts + STARTS - 1) % STARTS * TILE, before.tile, runs, false);
     if before.tile + 1 == block.count {
-        leading.conclude(before.first + own, points.n, |place| points.number(place), results);
+        leading.conclude(before.first + own, points.n, |row| row, results);
     }
 }
 
@@ -480,7 +443,7 @@ pub fn stream_long<T: Half>(
     k: u32,
     d: u32,
 ) {
-    let points = Points { elements: points, norms: x_norms, errors: None, list: None, n, d };
+    let points = Points { elements: points, norms: x_norms, errors: None, n, d };
     let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
     run(points, tiles, plain_starts, largest, results, k);
 }
@@ -504,7 +467,7 @@ pub fn stream_long_rounded(
     k: u32,
     d: u32,
 ) {
-    let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), list: None, n, d };
+    let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), n, d };
     let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
     run(points, tiles, plain_starts, largest, results, k);
 }

@@ -1,12 +1,10 @@
-//! The streaming kernels for the rows of a list, which leave bounds for the next round: see [`assign::stream`](crate::assign::stream) and
-//! [`assign::stream_long`](crate::assign::stream_long).
+//! The streaming kernels for the rows of a list, which leave bounds for the next round: see [`assign::stream`](crate::assign::stream).
 
 use super::FromScores;
 use crate::assign::bound::offset;
 use crate::assign::leading::Results;
 use crate::assign::plan::{Columns, Plan, Points, Rows, Slices};
 use crate::assign::stream::run;
-use crate::assign::stream_long;
 use crate::device::{self, Half, In, Out};
 use kmeans_core::launch::STREAM_ROWS;
 
@@ -91,66 +89,6 @@ pub fn stream_listed_rounded<C: Columns>(
     run::<half::f16, C, _>(points, Listed { list, count: count.get(0) as u64 }, tiles, starts, largest, results, k);
 }
 
-/// As [`stream_listed`], for more than 128 columns.
-#[inline(always)]
-pub fn stream_long_listed<T: Half>(
-    points: In<T>,
-    tiles: In<T>,
-    plain_starts: In<f32>,
-    x_norms: In<f32>,
-    largest: In<u32>,
-    list: In<u32>,
-    count: In<u32>,
-    labels: Out<u32>,
-    others: Out<u32>,
-    upper: Out<f32>,
-    lower: Out<f32>,
-    open_rows: Out<u64>,
-    open_codes: Out<u32>,
-    open: Out<u32>,
-    room: u32,
-    _n: u64,
-    k: u32,
-    d: u32,
-) {
-    let n = count.get(0) as u64;
-    let points = stream_long::Points { elements: points, norms: x_norms, errors: None, list: Some(list), n, d };
-    let bounds = Some(FromScores { upper, lower, norms: x_norms, offset: offset(largest.get(0)) });
-    let results = Results { labels, others, open_rows, open_codes, open, room, bounds };
-    stream_long::run(points, tiles, plain_starts, largest, results, k);
-}
-
-/// As [`stream_listed_rounded`], for more than 128 columns.
-#[inline(always)]
-pub fn stream_long_listed_rounded(
-    halves: In<half::f16>,
-    tiles: In<half::f16>,
-    plain_starts: In<f32>,
-    x_norms: In<f32>,
-    x_errors: In<f32>,
-    largest: In<u32>,
-    list: In<u32>,
-    count: In<u32>,
-    labels: Out<u32>,
-    others: Out<u32>,
-    upper: Out<f32>,
-    lower: Out<f32>,
-    open_rows: Out<u64>,
-    open_codes: Out<u32>,
-    open: Out<u32>,
-    room: u32,
-    _n: u64,
-    k: u32,
-    d: u32,
-) {
-    let n = count.get(0) as u64;
-    let errors = Some(x_errors);
-    let points = stream_long::Points { elements: halves, norms: x_norms, errors, list: Some(list), n, d };
-    let bounds = Some(FromScores { upper, lower, norms: x_norms, offset: offset(largest.get(0)) });
-    let results = Results { labels, others, open_rows, open_codes, open, room, bounds };
-    stream_long::run(points, tiles, plain_starts, largest, results, k);
-}
-
 device::entries! {
     in hopper: stream_listed(points: In<T>, tiles: In<T>, starts: In<T>, x_norms: In<f32>, largest: In<u32>, list: In<u32>,
         count: In<u32>, labels: Out<u32>, others: Out<u32>, upper: Out<f32>, lower: Out<f32>, open_rows: Out<u64>,
@@ -168,20 +106,4 @@ device::entries! {
         k: u32, d: u32);
     prune_stream_64_rounded: (Slices<1>),
     prune_stream_128_rounded: (Slices<2>),
-}
-
-device::entries! {
-    in hopper: stream_long_listed(points: In<T>, tiles: In<T>, plain_starts: In<f32>, x_norms: In<f32>, largest: In<u32>,
-        list: In<u32>, count: In<u32>, labels: Out<u32>, others: Out<u32>, upper: Out<f32>, lower: Out<f32>,
-        open_rows: Out<u64>, open_codes: Out<u32>, open: Out<u32>, room: u32, n: u64, k: u32, d: u32);
-    prune_stream_long_f16: (half::f16),
-    prune_stream_long_bf16: (half::bf16),
-}
-
-device::entries! {
-    in hopper: stream_long_listed_rounded(halves: In<half::f16>, tiles: In<half::f16>, plain_starts: In<f32>,
-        x_norms: In<f32>, x_errors: In<f32>, largest: In<u32>, list: In<u32>, count: In<u32>, labels: Out<u32>,
-        others: Out<u32>, upper: Out<f32>, lower: Out<f32>, open_rows: Out<u64>, open_codes: Out<u32>, open: Out<u32>,
-        room: u32, n: u64, k: u32, d: u32);
-    prune_stream_long_rounded: (),
 }

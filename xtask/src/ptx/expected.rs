@@ -41,8 +41,6 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("prune_stream_128",              [1, 3,  2, 3, 0, 18]),
     ("prune_stream_64_rounded",       [1, 3,  2, 3, 0, 10]),
     ("prune_stream_128_rounded",      [1, 3,  2, 3, 0, 18]),
-    ("prune_stream_long",             [1, 3, 75, 3, 0, 16]), // as assign_stream_long, and one number more from 4 lanes
-    ("prune_stream_long_rounded",     [1, 3, 75, 3, 0, 16]),
     ("groups_stream_64",              [1, 3,  2, 3, 0, 10]), // as assign_stream_64
     ("groups_stream_128",             [1, 3,  2, 3, 0, 18]),
     ("groups_stream_64_rounded",      [1, 3,  2, 3, 0, 10]),
