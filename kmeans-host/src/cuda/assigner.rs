@@ -39,8 +39,9 @@ const STREAM_FROM: u64 = 512;
 /// Fewer multiplications per row than this are not worth tiles in shared memory: a guess, yet to be measured.
 const TILES_FROM: u64 = 256;
 /// When streams prune. A round that prunes has three kernels and two copies more, some 20 µs, and its streaming kernel takes perhaps a third
-/// longer per row: guesses, yet to be measured.
-const PRUNE: Thresholds = Thresholds { work: 1 << 34, rounds: 2, eighths: 5, patience: 32 };
+/// longer per row. Tried from the third round on, whatever changed, a fit of points without clusters took a fourth longer than without
+/// (docs/kernels.md); the numbers are guesses but for that.
+const PRUNE: Thresholds = Thresholds { work: 1 << 34, rounds: 2, eighths: 5, patience: 32, calm: 32 };
 
 /// The method for points of type `T` and k clusters. docs/kernels.md has times of each.
 fn method<T: Number>(tier: &str, facts: &Facts, k: usize, aligned: bool) -> Method {
@@ -71,6 +72,11 @@ impl<T: Number> Assigner<T> {
     /// For points that nothing is known of yet.
     pub fn new() -> Self {
         Self { streaming: None, policy: Policy::new(PRUNE), bounds: None }
+    }
+
+    /// Notes how many of n labels changed in a round.
+    pub fn note_changes(&mut self, changed: u64, n: u64) {
+        self.policy.note_changes(changed, n);
     }
 
     /// The label of every point for `centroids`, `[k, d]`.

@@ -77,6 +77,7 @@ pub fn lloyd<T: Number>(
         }
         let found = rounds.take()?;
         let mut record = found.iteration;
+        rounds.note_changes(record.labels_changed);
         if !first && record.labels_changed == 0 {
             record.movement = 0.0;
             (converged, repeated) = (true, true);

@@ -65,6 +65,8 @@ pub struct Thresholds {
     pub eighths: u64,
     /// Most rounds without before the next try.
     pub patience: u32,
+    /// Pruning begins once fewer than one in this many labels changed: while many do, centroids move too far for bounds.
+    pub calm: u64,
 }
 
 /// Decides round by round whether to prune.
@@ -81,6 +83,8 @@ pub struct Policy {
     has_bounds: bool,
     /// How many rows bounds left in a round before.
     listed: Option<Coming>,
+    /// Whether few labels changed in the last round that is known.
+    is_calm: bool,
 }
 
 impl Policy {
@@ -88,7 +92,15 @@ impl Policy {
     pub fn new(thresholds: Thresholds) -> Self {
         let Thresholds { rounds, .. } = thresholds;
         let pruning = Pruning::chosen();
-        Self { pruning, thresholds, wait: rounds, patience: 2 * rounds, has_bounds: false, listed: None }
+        Self {
+            pruning,
+            thresholds,
+            wait: rounds,
+            patience: 2 * rounds,
+            has_bounds: false,
+            listed: None,
+            is_calm: false,
+        }
     }
 
     /// Whether the next round prunes.
@@ -118,7 +130,12 @@ impl Policy {
             self.has_bounds = false;
             return Ok(false);
         }
-        Ok(true)
+        Ok(self.has_bounds || self.is_calm)
+    }
+
+    /// Notes that `changed` of n labels did in a round.
+    pub fn note_changes(&mut self, changed: u64, n: u64) {
+        self.is_calm = changed < n / self.thresholds.calm;
     }
 
     /// Takes into account that bounds left `listed` of n rows.
@@ -252,7 +269,7 @@ impl<T: Number> Bounds<T> {
 mod tests {
     use super::*;
 
-    const THRESHOLDS: Thresholds = Thresholds { work: 1000, rounds: 2, eighths: 4, patience: 12 };
+    const THRESHOLDS: Thresholds = Thresholds { work: 1000, rounds: 2, eighths: 4, patience: 12, calm: 10 };
 
     fn policy(pruning: Pruning) -> Policy {
         Policy { pruning, ..Policy::new(THRESHOLDS) }
@@ -272,6 +289,7 @@ mod tests {
     fn after_failures_rounds_go_without_for_longer_and_longer() {
         let facts = Facts::new((100, 2), None).unwrap();
         let mut policy = policy(Pruning::Automatic);
+        policy.note_changes(9, 100);
         let rounds_without = |policy: &mut Policy| {
             let mut rounds = 0;
             while !policy.begins(&facts, 50).unwrap() {
@@ -286,6 +304,19 @@ mod tests {
             policy.heed(60, 100);
             assert_eq!(rounds_without(&mut policy), rounds);
         }
+    }
+
+    #[test]
+    fn bounds_are_not_begun_while_many_labels_change() {
+        let facts = Facts::new((100, 2), None).unwrap();
+        let mut policy = policy(Pruning::Automatic);
+        policy.note_changes(10, 100);
+        assert!((0..10).all(|_| !policy.begins(&facts, 50).unwrap()));
+        policy.note_changes(9, 100);
+        assert!(policy.begins(&facts, 50).unwrap());
+        policy.has_bounds = true;
+        policy.note_changes(10, 100);
+        assert!(policy.begins(&facts, 50).unwrap(), "with bounds, what they leave decides");
     }
 
     #[cfg(feature = "kernels")]

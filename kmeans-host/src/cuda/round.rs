@@ -56,6 +56,11 @@ pub struct Record {
 }
 
 impl<'a, 'p, T: Number> Rounds<'a, 'p, T> {
+    /// Notes how many labels changed in the round that was taken last.
+    pub fn note_changes(&mut self, changed: u64) {
+        self.assigner.note_changes(changed, self.data.n());
+    }
+
     /// From the centroids `start`.
     pub fn new(data: &'a Data<'p, T>, assigner: &'a mut Assigner<T>, start: &Array2<T>) -> Result<Self, Error> {
         let (stream, n, k) = (&data.stream, data.facts.n, start.nrows());

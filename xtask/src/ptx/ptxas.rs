@@ -12,6 +12,8 @@ use super::{Tier, output};
 const SPILLS_ALLOWED: &[(&str, u32, &str)] = &[
     ("groups_tensor_short_f32", 28, "on sm_80, what is stored before the first row and read once per 32 rows"),
     ("groups_tensor_long_f32", 28, "on sm_80, what is stored before the first row and read once per 32 rows"),
+    ("groups_settle_f32", 12, "on sm_80, what is read once per row that is settled"),
+    ("groups_settle_bf16", 20, "on sm_80, what is read once per row that is settled"),
 ];
 
 /// Kernels, without their types, that keep an array in local memory, each with the reason.
