@@ -462,6 +462,9 @@ impl<'a, T: Element> Shared<'a, T> {
     /// Words of four squares of 8 rows of 16 bytes: squares 0 and 1 are the first and the next 8 rows of their left half, 2 and 3
     /// of their right half. `at` says where row y of 16 begins in half 0 or 1, a multiple of 16 bytes. Of each square the
     /// lane has word lane % 4 of row lane / 4. All 32 lanes take part.
+    ///
+    /// # Panics
+    /// If a row begins elsewhere.
     #[track_caller]
     pub fn square(self, at: impl Fn(u32, u32) -> u32) -> [u32; 4] {
         // Lanes meet; no memory is ordered by that.
@@ -470,7 +473,7 @@ impl<'a, T: Element> Shared<'a, T> {
         let words = self.cast::<u32>();
         [0, 1, 2, 3].map(|square| {
             let first = at(row + 8 * (square % 2), square / 2) * T::SIZE;
-            assert!(first % 16 == 0, "rows of a square begin at multiples of 16 bytes");
+            assert!(first.is_multiple_of(16), "rows of a square begin at multiples of 16 bytes");
             words.get(first / 4 + word)
         })
     }
