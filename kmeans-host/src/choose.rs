@@ -66,7 +66,6 @@ pub fn engine_for<T: Element>(device: Device, work: Work) -> Result<Box<dyn Engi
 /// The same if it is a GPU.
 pub fn gpu_for<T: Element>(device: Device, work: Work) -> Result<Option<Box<dyn Engine<T>>>, Error> {
     match resolve(device)? {
-        Device::Cpu => Ok(None),
         Device::Cuda(index) => T::cuda(index).map(Some),
         Device::Auto if NO_GPU.load(Ordering::Relaxed) => Ok(None),
         Device::Auto if work.is_worth_the_gpu(is_open(0), LEFT_TO_CPU.load(Ordering::Relaxed)) => {
@@ -75,7 +74,7 @@ pub fn gpu_for<T: Element>(device: Device, work: Work) -> Result<Option<Box<dyn 
             NO_GPU.store(gpu.is_none(), Ordering::Relaxed);
             Ok(gpu)
         }
-        Device::Auto => Ok(None),
+        Device::Cpu | Device::Auto => Ok(None),
     }
 }
 

@@ -282,9 +282,11 @@ fn check_tier(tier: Tier, what: &str, points: &[f32], centroids: &[f32], d: usiz
     }
     let (labels, settled) = of_singles(tier, points, centroids, &vec![0.0; d], room, 3);
     assert_eq!(labels, reference::assign(points, d, centroids), "{tier:?} {what} f32");
-    let of =
-        |halves: fn(Tier, &str, &[f32], &[f32], usize, u32) -> usize| halves(tier, what, points, centroids, d, room);
-    [settled, of(halves::<f16>), of(halves::<half::bf16>)]
+    [
+        settled,
+        halves::<f16>(tier, what, points, centroids, d, room),
+        halves::<half::bf16>(tier, what, points, centroids, d, room),
+    ]
 }
 
 #[test]

@@ -192,13 +192,12 @@ impl Gpu {
     /// A stream for a piece of work.
     pub fn stream(self: &Arc<Self>) -> Result<Stream, Error> {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        let inner = match streams.iter().find(|stream| Arc::strong_count(stream) == 1) {
-            Some(idle) => idle.clone(),
-            None => {
-                let new = self.context.new_stream().map_err(|e| self.failed(e))?;
-                streams.push(new.clone());
-                new
-            }
+        let inner = if let Some(idle) = streams.iter().find(|stream| Arc::strong_count(stream) == 1) {
+            idle.clone()
+        } else {
+            let new = self.context.new_stream().map_err(|e| self.failed(e))?;
+            streams.push(new.clone());
+            new
         };
         Ok(Stream { gpu: self.clone(), inner })
     }

@@ -58,6 +58,8 @@ impl Limbs {
 
 /// Values of centroids that a thread looks at.
 const TOGETHER: usize = 1 << 15;
+/// The least magnitude but zero, and the greatest, of no values.
+const NONE: (f64, f64) = (f64::INFINITY, 0.0);
 
 /// A range that covers the exponents of starting centroids, for inertias of points with these facts.
 ///
@@ -69,7 +71,6 @@ pub fn start_range<T: Scalar>(facts: &Facts, centroids: ArrayView2<'_, T>) -> Ex
         let magnitude = value.to_f64().abs();
         (if magnitude > 0.0 { magnitude.min(least) } else { least }, magnitude.max(most))
     };
-    const NONE: (f64, f64) = (f64::INFINITY, 0.0);
     let of = |values: &[T]| values.iter().copied().fold(NONE, wider);
     let (least, most) = match centroids.to_slice() {
         Some(all) if all.len() > TOGETHER => {
