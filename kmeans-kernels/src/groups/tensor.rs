@@ -1,8 +1,8 @@
 //! Labels and sums in one pass, by tensor cores: as [`fused`](super::fused), for up to 128 columns and as many clusters as shared
 //! memory holds sums of.
 //!
-//! Warps of a block go their own ways, 32 rows at a time: [`Scores`] finds their labels, and
-//! [`Cells`] adds them up, reading them once more while they are in the cache. The block meets before the first row and after
+//! Warps of a block go their own ways, 32 rows at a time: `Scores` finds their labels, and
+//! `Cells` adds them up, reading them once more while they are in the cache. The block meets before the first row and after
 //! the last only.
 
 use super::Table;

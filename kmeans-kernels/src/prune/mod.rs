@@ -14,12 +14,12 @@
 //!
 //! # Why the labels are exact
 //! Distances are those of the frame in which rows are multiplied, scaled by a power of two, so |x' − c'| = 2ˢ|x − c|. Every bound
-//! is rounded to its own side: [`above`], [`below`], [`Bounds::moved`]. By the triangle inequality the upper bound grows by what the own centroid
+//! is rounded to its own side: `above`, `below`, `Bounds::moved`. By the triangle inequality the upper bound grows by what the own centroid
 //! moved, and the lower shrinks by what the farthest did. A row keeps its label a if upper·(1 + 8·10⁻⁷) < lower and lower is a normal number
-//! ([`Bounds::decide`]). Then |x − c_a|(1 + 8·10⁻⁷) < |x − c_k| for every other k, and as D errs by (d + 2)·2⁻⁵³ of the square at most, which is
+//! (`Bounds::decide`). Then |x − c_a|(1 + 8·10⁻⁷) < |x − c_k| for every other k, and as D errs by (d + 2)·2⁻⁵³ of the square at most, which is
 //! less for any d below 2³¹, D(x, c_a) < D(x, c_k). So a is what the definition gives, whatever the lower index would be in a tie.
 //!
-//! New bounds come from scores ([`FromScores`]). With the names of [`bound`](crate::assign), |x' − c'_k|² = |x'|² + 2O − 2t_k and a score errs by
+//! New bounds come from scores (`FromScores`). With the names of [`bound`](crate::assign), |x' − c'_k|² = |x'|² + 2O − 2t_k and a score errs by
 //! at most E, half the margin M or less: so upper² = |x'|² + 2O − 2s_a + M, and lower² = |x'|² + 2O − 2s − M where s is no less than the score of
 //! any other centroid. They are made where scores decided the row alone; a row that D had to settle has near-ties, which no bound
 //! would decide in the round after.
