@@ -220,6 +220,12 @@ fn case<T: kmeans_core::Scalar>(data: Data, (n, k, d): (usize, usize, usize)) ->
     (points, centroids)
 }
 
+/// The shapes for a tier: its warps by themselves take longest to play, and the largest shapes have nothing new for them.
+fn shapes(tier: Tier) -> impl Iterator<Item = (usize, (usize, usize, usize))> {
+    let most = if tier == Tier::Ampere { 20_000_000 } else { usize::MAX };
+    SHAPES.into_iter().enumerate().filter(move |(_, (n, k, d))| n * k * d <= most)
+}
+
 /// All kinds of data for small shapes; large ones take turns, since they take long.
 fn kinds(seed: usize, (n, k, d): (usize, usize, usize)) -> impl Iterator<Item = Data> {
     let all = [Data::Grid, Data::Unit, Data::Offset, Data::Same, Data::Extreme];
@@ -228,7 +234,7 @@ fn kinds(seed: usize, (n, k, d): (usize, usize, usize)) -> impl Iterator<Item = 
 }
 
 fn all_shapes<T: Half>(tier: Tier) {
-    for (seed, shape) in SHAPES.into_iter().enumerate() {
+    for (seed, shape) in shapes(tier) {
         for data in kinds(seed, shape) {
             let (points, centroids) = case::<T>(data, shape);
             let expected = reference::assign(&points, shape.2, &centroids);
@@ -250,15 +256,15 @@ fn bf16_labels_are_the_references() {
 
 #[test]
 fn f32_labels_are_the_references() {
-    for (seed, shape) in SHAPES.into_iter().enumerate() {
-        for data in kinds(seed, shape) {
-            let (points, centroids) = case::<f32>(data, shape);
-            let expected = reference::assign(&points, shape.2, &centroids);
-            let centre = match data {
-                Data::Offset => points[..shape.2].to_vec(),
-                _ => vec![0.0; shape.2],
-            };
-            for tier in TIERS {
+    for tier in TIERS {
+        for (seed, shape) in shapes(tier) {
+            for data in kinds(seed, shape) {
+                let (points, centroids) = case::<f32>(data, shape);
+                let expected = reference::assign(&points, shape.2, &centroids);
+                let centre = match data {
+                    Data::Offset => points[..shape.2].to_vec(),
+                    _ => vec![0.0; shape.2],
+                };
                 let (labels, _) = of_singles(tier, &points, &centroids, &centre, 40, seed as u64);
                 assert_eq!(labels, expected, "{tier:?} f32 {data:?} {shape:?}");
             }
