@@ -222,7 +222,7 @@ fn case<T: kmeans_core::Scalar>(data: Data, (n, k, d): (usize, usize, usize)) ->
 
 /// The shapes for a tier: its warps by themselves take longest to play, and the largest shapes have nothing new for them.
 fn shapes(tier: Tier) -> impl Iterator<Item = (usize, (usize, usize, usize))> {
-    let most = if tier == Tier::Ampere { 20_000_000 } else { usize::MAX };
+    let most = if tier == Tier::Ampere { 6_000_000 } else { usize::MAX };
     SHAPES.into_iter().enumerate().filter(move |(_, (n, k, d))| n * k * d <= most)
 }
 
