@@ -217,10 +217,7 @@ mod tests {
             ("x,y\n1,2\n3,\n", "line 3, column 2: there is no value: drop the row or fill it in"),
             ("\"a\nb\",y\n1,2\n3,z\n", "line 4, column 2: `z` is not a number"),
             ("x,y\n1,inf\n", "line 2, column 2: the value inf is not finite as f64: every value must be"),
-            (
-                "1,5;2,5\n",
-                "line 1, column 1: `1,5` is not a number: the decimal separator is a point, and CSV needs its own format",
-            ),
+            ("1,5;2,5\n", "line 1, column 1: `1,5` is not a number: the decimal separator is a point"),
             ("x,y\n", "there are no points in it"),
             ("\n\n", "there are no points in it"),
         ] {

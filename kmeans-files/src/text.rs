@@ -292,10 +292,7 @@ mod tests {
             ("1 2\n# c\n3 x4\n", "line 3, column 2: `x4` is not a number"),
             ("1 2\n3 4x\n", "line 2, column 2: `4x` is not a number"),
             ("1 2\n3 nan\n", "line 2, column 2: the value nan is not finite as f64: every value must be"),
-            (
-                "1,5 2\n",
-                "line 1, column 1: `1,5` is not a number: the decimal separator is a point, and CSV needs its own format",
-            ),
+            ("1,5 2\n", "line 1, column 1: `1,5` is not a number: the decimal separator is a point"),
             ("\n# nothing\n", "there are no points in it"),
             ("\u{b}\u{b}\n", "line 1, column 1: `\\u{b}\\u{b}` is not a number"),
             ("1 2\r3 4\r", "this is not text: its lines end in a lone carriage return; convert the line ends"),
