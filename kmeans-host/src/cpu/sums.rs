@@ -215,15 +215,13 @@ impl Sums {
         match (&self.values, divisor) {
             (Values::I64(sums), Divisor::Count(count)) => {
                 for (o, &sum) in out.iter_mut().zip(&sums[at]) {
-                    *o = quick_quotient(sum as f64, exponent, count)
-                        .unwrap_or_else(|| quotient_by_count(sum as i128, exponent, count));
+                    *o = quotient_by_count(sum as i128, exponent, count);
                 }
             }
             (Values::I128(_) | Values::Pair { .. }, Divisor::Count(count)) => {
                 for (j, o) in out.iter_mut().enumerate() {
                     let sum = self.wide(k, j).expect("not in limbs");
-                    *o = quick_quotient(sum as f64, exponent, count)
-                        .unwrap_or_else(|| quotient_by_count(sum, exponent, count));
+                    *o = quotient_by_count(sum, exponent, count);
                 }
             }
             _ => {
@@ -386,40 +384,4 @@ fn split(value: i128) -> Vec<i64> {
     accumulate(&mut limbs, 0, value, 0);
     carry(&mut limbs);
     limbs
-}
-
-/// `sum · 2^exponent / count` in `T` where two roundings in `f64` provably give what one rounding would.
-///
-/// The `f64` quotient is off by less than 2^−51 relative (three roundings of 2^−53). If both ends of that interval
-/// round to the same `T`, so does the exact quotient, since rounding is monotone.
-#[inline]
-fn quick_quotient<T: Scalar>(sum: f64, exponent: i32, count: u64) -> Option<T> {
-    const SLACK: f64 = 1.0 / (1_u64 << 51) as f64;
-    if T::DIGITS > 24 || !(-900..900).contains(&exponent) {
-        return None;
-    }
-    let quotient = sum / count as f64 * power_of_two(exponent);
-    let (low, high) = (T::from_f64(quotient * (1.0 - SLACK)), T::from_f64(quotient * (1.0 + SLACK)));
-    (low == high).then_some(low)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quick_quotients_are_the_rounded_quotients() {
-        let mut decided = 0;
-        for i in 0..20_000_i64 {
-            let sum = i * 7_919_317 - 40_000_000_000;
-            let count = (i * i % 1013 + 1) as u64;
-            if let Some(quick) = quick_quotient::<f32>(sum as f64, -24, count) {
-                decided += 1;
-                assert_eq!(quick.to_bits(), quotient_by_count::<f32>(sum as i128, -24, count).to_bits());
-            }
-        }
-        assert!(decided > 19_000, "{decided}");
-        // Exactly between two f32: only the exact division may decide.
-        assert_eq!(quick_quotient::<f32>(((1_i64 << 25) + 2) as f64, 0, 1), None);
-    }
 }
