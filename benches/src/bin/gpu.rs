@@ -32,9 +32,9 @@ struct Options {
     /// Runs of which the median counts.
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Multiplications of the definition to check labels with, per case.
-    #[arg(long, default_value_t = 2e10)]
-    check: f64,
+    /// Rows whose labels are checked with the definition, per case.
+    #[arg(long, default_value_t = 2_000)]
+    check: usize,
     /// The GPU.
     #[arg(long, default_value_t = 0)]
     device: usize,
@@ -227,15 +227,15 @@ fn run_batch<T: Element>(
     let one_round_ms = median(1)?;
     let iteration_ms = (median(1 + BATCH_ROUNDS)? - one_round_ms) / BATCH_ROUNDS as f64;
     let fits = kmeans.clone().max_iter(3).fit_batch(&points)?;
-    let checked = ((options.check / (k as f64 * d as f64)) as usize).clamp(100, b * n);
+    let checked = options.check.clamp(1, b * n);
+    let centroids: Vec<Vec<T>> = fits.iter().map(|fit| fit.centroids().iter().copied().collect()).collect();
     let wrong = (0..checked)
         .into_par_iter()
         .map(|i| i * (b * n / checked))
         .filter(|i| {
             let (problem, row) = (i / n, i % n);
-            let centroids: Vec<T> = fits[problem].centroids().iter().copied().collect();
             let x = points.slice(s![problem, row, ..]).to_vec();
-            reference::assign(&x, d, &centroids)[0] != fits[problem].labels()[row]
+            reference::assign(&x, d, &centroids[problem])[0] != fits[problem].labels()[row]
         })
         .count();
     let wrong = wrong as f64 / checked as f64;
@@ -269,7 +269,7 @@ fn run<T: Element + DeviceRepr>((tag, n, k, d): Shape, options: &Options) -> Res
     let one_round_ms = median(1)?;
     let iteration_ms = (median(1 + ROUNDS)? - one_round_ms) / ROUNDS as f64;
     let fitted = kmeans.clone().max_iter(3).fit_on_device(&points)?.into_host()?;
-    let checked = ((options.check / (k as f64 * d as f64)) as usize).clamp(100, n);
+    let checked = options.check.clamp(1, n);
     let centroids: Vec<T> = fitted.centroids().iter().copied().collect();
     let rows = ArrayView2::from_shape((n, d), &host)?;
     let wrong = (0..checked)

@@ -5,7 +5,7 @@ use kmeans_core::fixed::{FixedPoint, Width};
 use kmeans_core::launch::{self, Kernel, SUM_WORDS, SortedRuns};
 
 use super::Number;
-use super::driver::{Arg, Array, Stream, read, read_part, write, write_parts};
+use super::driver::{Arg, Array, Incoming, Stream, read, read_part, write, write_parts};
 use super::job::Data;
 use crate::Error;
 use crate::points::Facts;
@@ -437,6 +437,11 @@ impl Sums {
     /// Points per cluster, whatever their weight, on the host.
     pub fn counts<T: Number>(&self, data: &Data<'_, T>) -> Result<Vec<u64>, Error> {
         data.stream.download(&self.counts, self.k as usize)
+    }
+
+    /// Begins to copy how many points each cluster has to the host.
+    pub fn fetch_counts(&self, stream: &Stream) -> Result<Incoming<u64>, Error> {
+        stream.fetch(&self.counts)
     }
 
     /// The exact sums of one cluster's columns.

@@ -153,6 +153,8 @@ impl<T: Number> Groups<T> for CudaGroups<'_, T> {
         let Level { sums, centroids, .. } = level;
         // From here on nothing is left to go wrong but the device.
         let stream = data.stream.clone();
+        // These copies end long before what follows, so that the host takes them over meanwhile.
+        let (own_centroids, own_counts) = (stream.fetch(&centroids)?, sums.fetch_counts(&stream)?);
         self.order.carry(&stream, &mut self.data.points, &places, (self.data.facts.n, d))?;
         let data = &self.data;
         // Each cluster is a group of one cluster now.
@@ -162,12 +164,13 @@ impl<T: Number> Groups<T> for CudaGroups<'_, T> {
         inertias.add(data, (&sums, &centroids, 1), &states, RUNNING)?;
         let mut rounded = stream.array(clusters)?;
         inertias.round(data, &states, RUNNING, &mut rounded)?;
-        let mut counts = sums.counts(data)?;
+        let inertias = stream.fetch(&rounded)?;
+        let (centroids, mut counts) = (own_centroids.wait()?, own_counts.wait()?);
         counts.truncate(clusters);
         Ok(Splits {
-            centroids: stream.download(&centroids, clusters * d)?,
+            centroids,
             counts,
-            inertias: stream.download(&rounded, clusters)?,
+            inertias: inertias.wait()?,
             converged: (0..groups.len()).map(|group| rounds.converged(group)).collect(),
             iterations: rounds.iterations,
         })
