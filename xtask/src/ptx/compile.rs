@@ -4,10 +4,11 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Tier, expected, output};
+use super::{TIERS, Tier, expected, output};
 
 /// A compiler that can build `core` for the GPU.
 pub struct Compiler {
@@ -74,9 +75,18 @@ impl Compiler {
         )
     }
 
-    /// The PTX of a tier.
-    pub fn compile(&self, root: &Path, tier: &Tier) -> Result<String> {
-        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from).join("ptx");
+    /// The PTX of all tiers, at the same time: one compiler uses one core.
+    pub fn compile_all(&self, root: &Path) -> Result<Vec<String>> {
+        thread::scope(|scope| {
+            let running: Vec<_> = TIERS.iter().map(|tier| scope.spawn(|| self.compile(root, tier))).collect();
+            running.into_iter().map(|tier| tier.join().expect("no panic in it")).collect()
+        })
+    }
+
+    fn compile(&self, root: &Path, tier: &Tier) -> Result<String> {
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+        // A folder each, or they would wait for one another.
+        let target = target.join("ptx").join(tier.name);
         let ptx = target.join(tier.name).with_extension("s");
         // Always build this one crate anew: whether a file on disk is of this compiler and these flags is hard to know.
         self.cargo(root, tier, &target, &["clean", "--quiet", "--release", "-p", "kmeans-kernels"], &[])?;

@@ -1,8 +1,9 @@
 //! Machine code beside the PTX, for GPUs on which the driver's compiler is too slow.
 
+use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
-use std::{env, fs};
+use std::{env, fs, thread};
 
 use anyhow::{Context, Result};
 use kmeans_kernels::cubin::archive;
@@ -21,22 +22,21 @@ pub fn write(root: &Path) -> Result<()> {
         println!("no machine code made, since there is no ptxas here: {PATH} is out of date");
         return Ok(());
     };
-    let folder = env::temp_dir().join(format!("kmeans-cubin-{}", std::process::id()));
-    fs::create_dir_all(&folder)?;
-    let (source, target) = (folder.join("module.ptx"), folder.join("module.cubin"));
-    let mut assembled = Vec::new();
+    let mut texts = Vec::new();
     for tier in TIERS {
         let text = fs::read_to_string(tier.path(root))?;
         // Only code for sm_90a may use Hopper's own instructions; all of it runs there.
-        for (name, module) in modules(&text).filter(|(name, _)| !name.starts_with('_')) {
-            fs::write(&source, module())?;
-            let mut command = Command::new(&assembler);
-            output(command.arg("-arch=sm_90a").arg("-o").arg(&target).arg(&source))
-                .with_context(|| format!("assembling {name}"))?;
-            assembled.push((name.to_string(), fs::read(&target)?));
-        }
+        let named = modules(&text).filter(|(name, _)| !name.starts_with('_'));
+        texts.extend(named.map(|(name, module)| (name.to_string(), module())));
     }
-    fs::remove_dir_all(&folder)?;
+    // An assembler uses one core.
+    let workers = thread::available_parallelism().map_or(1, NonZero::get);
+    let assembled = thread::scope(|scope| {
+        let parts = texts.chunks(texts.len().div_ceil(workers).max(1));
+        let running: Vec<_> = parts.map(|part| scope.spawn(|| assemble(&assembler, part))).collect();
+        running.into_iter().map(|part| part.join().expect("no panic in it")).collect::<Result<Vec<_>>>()
+    })?;
+    let assembled: Vec<_> = assembled.into_iter().flatten().collect();
     let version = output(Command::new(&assembler).arg("--version"))?;
     let version = version.lines().rfind(|line| line.starts_with("Build")).unwrap_or("?");
     let data = archive(&format!("{}\n// ptxas: {version}", stamp(root)?), &assembled);
@@ -45,6 +45,24 @@ pub fn write(root: &Path) -> Result<()> {
     fs::write(&path, &data)?;
     println!("machine code for sm_90a: {} kernels, {} KiB", assembled.len(), data.len() / 1024);
     Ok(())
+}
+
+/// The names and machine code of some kernels.
+fn assemble(assembler: &Path, texts: &[(String, String)]) -> Result<Vec<(String, Vec<u8>)>> {
+    let Some((first, _)) = texts.first() else { return Ok(Vec::new()) };
+    let folder = env::temp_dir().join(format!("kmeans-cubin-{}-{first}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let (source, target) = (folder.join("module.ptx"), folder.join("module.cubin"));
+    let mut assembled = Vec::new();
+    for (name, text) in texts {
+        fs::write(&source, text)?;
+        let mut command = Command::new(assembler);
+        output(command.arg("-arch=sm_90a").arg("-o").arg(&target).arg(&source))
+            .with_context(|| format!("assembling {name}"))?;
+        assembled.push((name.clone(), fs::read(&target)?));
+    }
+    fs::remove_dir_all(&folder)?;
+    Ok(assembled)
 }
 
 /// Returns a fault if the archive was made of other PTX than is there.
