@@ -32,15 +32,19 @@ pub fn update<T: Number, F: Quotient>(
     };
     let cluster = own_cluster();
     let count = if runs(cluster) { counts.get(cluster) } else { 0 };
-    let distance = add_columns(d, F::TOGETHER, |column| {
+    // Of some cluster, if there is no such one.
+    let start = cluster.min(clusters - 1) * d as u64;
+    let read = |column: u32| {
+        let at = start + column as u64;
+        (F::read(sums, at, words), centroids.get(at))
+    };
+    let distance = add_columns(d, F::TOGETHER, read, |column, (sum, before)| {
         if count == 0 {
             return 0.0;
         }
-        let at = cluster * d as u64 + column as u64;
-        let mean: T = F::mean(sums, at, exponent, words, count);
-        let square = add_square(0.0, mean, centroids.get(at));
-        centroids.set(at, mean);
-        square
+        let mean: T = F::mean(sum, exponent, count);
+        centroids.set(start + column as u64, mean);
+        add_square(0.0, mean, before)
     });
     let own = block_index() as u64 * MEANS_CLUSTERS as u64 + thread_index() as u64;
     if thread_index() < MEANS_CLUSTERS && runs(own) {

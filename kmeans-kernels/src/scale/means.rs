@@ -12,37 +12,58 @@ use crate::update::stored::Stored;
 pub trait Quotient: Format {
     /// Columns that a lane divides at a time, for as many loads under way.
     const TOGETHER: u32;
-    /// Sum number `index`, of `words` words in units of 2^`exponent`, over `count`, rounded once.
-    fn mean<T: Number>(sums: In<u64>, index: u64, exponent: i32, words: u32, count: u64) -> T;
+    /// A sum that was read, or what is needed to read it.
+    type Sum<'a>: Copy;
+    /// Sum number `index`, of `words` words.
+    fn read(sums: In<'_, u64>, index: u64, words: u32) -> Self::Sum<'_>;
+    /// A sum in units of 2^`exponent` over `count`, rounded once.
+    fn mean<T: Number>(sum: Self::Sum<'_>, exponent: i32, count: u64) -> T;
 }
 
 impl Quotient for Narrow {
     const TOGETHER: u32 = MEANS_COLUMNS / WARP;
+    type Sum<'a> = i64;
     #[inline(always)]
-    fn mean<T: Number>(sums: In<u64>, index: u64, exponent: i32, _: u32, count: u64) -> T {
-        quotient_by_count(sums.get(index) as i64 as i128, exponent, count)
+    fn read(sums: In<u64>, index: u64, _: u32) -> i64 {
+        sums.get(index) as i64
+    }
+    #[inline(always)]
+    fn mean<T: Number>(sum: i64, exponent: i32, count: u64) -> T {
+        quotient_by_count(sum as i128, exponent, count)
     }
 }
 
 impl Quotient for Wide {
     const TOGETHER: u32 = MEANS_COLUMNS / WARP;
+    type Sum<'a> = i128;
     #[inline(always)]
-    fn mean<T: Number>(sums: In<u64>, index: u64, exponent: i32, _: u32, count: u64) -> T {
-        let sum = (sums.get(2 * index + 1) as u128) << 64 | sums.get(2 * index) as u128;
-        quotient_by_count(sum as i128, exponent, count)
+    fn read(sums: In<u64>, index: u64, _: u32) -> i128 {
+        ((sums.get(2 * index + 1) as u128) << 64 | sums.get(2 * index) as u128) as i128
+    }
+    #[inline(always)]
+    fn mean<T: Number>(sum: i128, exponent: i32, count: u64) -> T {
+        quotient_by_count(sum, exponent, count)
     }
 }
 
 impl Quotient for Limbs {
     const TOGETHER: u32 = 1;
+    type Sum<'a> = Stored<'a>;
     #[inline(always)]
-    fn mean<T: Number>(sums: In<u64>, index: u64, exponent: i32, words: u32, count: u64) -> T {
-        Stored::new(sums, index, words).limbs(exponent).divide_by_count(count)
+    fn read(sums: In<'_, u64>, index: u64, words: u32) -> Stored<'_> {
+        Stored::new(sums, index, words)
+    }
+    #[inline(always)]
+    fn mean<T: Number>(sum: Stored<'_>, exponent: i32, count: u64) -> T {
+        sum.limbs(exponent).divide_by_count(count)
     }
 }
 
 /// Words from one cluster's squares to the next, of 8 bytes: odd, so that threads which add them up meet in no bank.
 const PITCH: u32 = MEANS_COLUMNS + 1;
+
+/// Columns of a lane at a time, but for limbs.
+const TOGETHER: usize = (MEANS_COLUMNS / WARP) as usize;
 
 /// The cluster of this thread's warp.
 #[inline(always)]
@@ -50,25 +71,47 @@ pub(crate) fn own_cluster() -> u64 {
     block_index() as u64 * MEANS_CLUSTERS as u64 + (thread_index() / WARP) as u64
 }
 
-/// Calls `square` with every column of the warp's cluster, `together` of a lane at a time, and adds up what it returns in the order of
-/// the columns, as D does. The sum of cluster i of the block, a warp each, is for thread i.
+/// Calls `read` with every column of the warp's cluster, `together` of a lane before the first of them is used, then `square` with
+/// the column and what was read, and adds up what that returns in the order of the columns, as D does. The sum of cluster
+/// i of the block, a warp each, is for thread i.
 #[inline(always)]
-pub(crate) fn add_columns(d: u32, together: u32, square: impl Fn(u32) -> f64) -> f64 {
+pub(crate) fn add_columns<V: Copy>(
+    d: u32,
+    together: u32,
+    read: impl Fn(u32) -> V,
+    square: impl Fn(u32, V) -> f64,
+) -> f64 {
+    // Known where this is compiled.
+    if together == 1 { add_some::<V, 1>(d, read, square) } else { add_some::<V, TOGETHER>(d, read, square) }
+}
+
+/// The same, N at a time.
+// Loops over indices keep arrays in registers.
+#[allow(clippy::needless_range_loop)]
+#[inline(always)]
+fn add_some<V: Copy, const N: usize>(d: u32, read: impl Fn(u32) -> V, square: impl Fn(u32, V) -> f64) -> f64 {
     let squares = SharedMemory::new().array::<f64>(MEANS_CLUSTERS * PITCH);
     let (mut sum, mut first) = (0.0, 0);
     while first < d {
-        for i in 0..together {
-            let column = lane() + i * WARP;
-            let value = if first + column < d { square(first + column) } else { 0.0 };
-            squares.set(thread_index() / WARP * PITCH + column, value);
+        let column = |i: usize| first + lane() + i as u32 * WARP;
+        // All loads begin before anything is decided by one of them.
+        let mut some = [None; N];
+        for i in 0..N {
+            if column(i) < d {
+                some[i] = Some(read(column(i)));
+            }
+        }
+        for i in 0..N {
+            let value = if let Some(read) = some[i] { square(column(i), read) } else { 0.0 };
+            squares.set(thread_index() / WARP * PITCH + lane() + i as u32 * WARP, value);
         }
         sync_block();
         if thread_index() < MEANS_CLUSTERS {
             // Beyond the last column there are zeros.
-            sum = add_in_order(sum, squares, thread_index() * PITCH, together * WARP);
+            sum = add_in_order(sum, squares, thread_index() * PITCH, N as u32 * WARP);
         }
         sync_block();
-        first += together * WARP;
+        first += N as u32 * WARP;
     }
     sum
 }
@@ -113,14 +156,18 @@ pub fn means<T: Number, F: Quotient>(
     if exists && count == 0 && lane() == 0 {
         empty.add(0, 1);
     }
-    let distance = add_columns(d, F::TOGETHER, |column| {
+    // Of some cluster, if there is no such one.
+    let start = cluster.min(k as u64 - 1) * d as u64;
+    let read = |column: u32| {
+        let at = start + column as u64;
+        (F::read(sums, at, words), old.get(at))
+    };
+    let distance = add_columns(d, F::TOGETHER, read, |column, (sum, before)| {
         if !exists {
             return 0.0;
         }
-        let at = cluster * d as u64 + column as u64;
-        let before = old.get(at);
-        let mean = if count == 0 { before } else { F::mean(sums, at, exponent, words, count) };
-        centroids.set(at, mean);
+        let mean = if count == 0 { before } else { F::mean(sum, exponent, count) };
+        centroids.set(start + column as u64, mean);
         add_square(0.0, mean, before)
     });
     let own = block_index() as u64 * MEANS_CLUSTERS as u64 + thread_index() as u64;
