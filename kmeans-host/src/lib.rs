@@ -72,6 +72,7 @@ pub use tree::{FittedTree, KMeansTree};
 #[cfg(feature = "kernels")]
 pub mod kernels {
     pub use crate::choose::{WORTH_A_GPU, Work};
+    pub use crate::cuda::assigner::{Method, with_method};
     pub use crate::cuda::driver::{Arg, Array, Gpu, Span, Stored, Stream, TIER_VARIABLE, read, tiers, write};
     pub use crate::cuda::profile::{Profile, Step, Tally};
     pub use crate::cuda::pruned::{PRUNE_VARIABLE, Pruning, with_pruning};

@@ -11,7 +11,7 @@ use clap::Parser;
 use cudarc::driver::{CudaContext, DeviceRepr};
 use kmeans_benches::data::{gaussian_blobs, normal};
 use kmeans_core::reference;
-use kmeans_host::kernels::{Pruning, with_pruning};
+use kmeans_host::kernels::{Method, Pruning, with_method, with_pruning};
 use kmeans_host::{Device, DevicePoints, Element, EmptyCluster, Init, KMeans, Stop, bf16, f16};
 use ndarray::{Array3, ArrayView2, s};
 use rayon::prelude::*;
@@ -82,6 +82,44 @@ const CLUSTERED_ROUNDS: usize = 40;
 /// How far the middles of clusters are apart, beside the spread of one.
 const SPREADS: [f64; 2] = [1.0, 4.0];
 
+/// Rows, and (k, d) around where one way of finding labels overtakes another.
+const METHOD_ROWS: [usize; 2] = [1 << 16, 1 << 20];
+const METHOD_SHAPES: [(usize, usize); 14] = [
+    (4, 8),
+    (16, 8),
+    (32, 8),
+    (64, 8),
+    (128, 8),
+    (2, 32),
+    (8, 32),
+    (16, 32),
+    (64, 32),
+    (2, 128),
+    (4, 128),
+    (16, 128),
+    (80, 75),
+    (128, 128),
+];
+
+/// An iteration by each way of finding labels; none where there is no such way.
+#[derive(Serialize)]
+struct Methods {
+    peer: &'static str,
+    tag: &'static str,
+    #[serde(rename = "N")]
+    n: usize,
+    #[serde(rename = "K")]
+    k: usize,
+    #[serde(rename = "D")]
+    d: usize,
+    dtype: &'static str,
+    rounds_ms: Option<f64>,
+    stream_ms: Option<f64>,
+    filtered_ms: Option<f64>,
+    shared_ms: f64,
+    direct_ms: f64,
+}
+
 /// A whole fit, from its start to its last labels, points and labels on the device.
 #[derive(Serialize)]
 struct Clustered {
@@ -136,6 +174,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     for shape in HALF {
         run::<bf16>(shape, &options)?;
         run::<f16>(shape, &options)?;
+    }
+    for n in METHOD_ROWS {
+        for (k, d) in METHOD_SHAPES {
+            run_methods::<f32>((n, k, d), &options)?;
+            run_methods::<f16>((n, k, d), &options)?;
+            run_methods::<f64>((n, k, d), &options)?;
+        }
     }
     for shape in CLUSTERED {
         for spread in SPREADS {
@@ -194,6 +239,56 @@ fn run_clustered<T: Element + DeviceRepr>(
     let (peer, iterations) = ("kmeans-host", fitted.iterations());
     let row =
         Clustered { peer, tag, n, k, d, dtype: T::NAME, spread, iterations, automatic_ms, never_ms, always_ms, same };
+    println!("{}", serde_json::to_string(&row)?);
+    Ok(())
+}
+
+/// Whole fits of a few rounds by every way of finding labels.
+fn run_methods<T: Element + DeviceRepr>(
+    (n, k, d): (usize, usize, usize),
+    options: &Options,
+) -> Result<(), Box<dyn Error>> {
+    let tag = "methods";
+    // Only if asked for by name.
+    if options.only != tag || !T::NAME.contains(&options.dtype) {
+        return Ok(());
+    }
+    let host = normal::<T>(n * d);
+    let stream = CudaContext::new(options.device)?.default_stream();
+    let slice = stream.clone_htod(&host)?;
+    let points = DevicePoints::new(&slice, (n, d))?;
+    let kmeans = KMeans::new(k).init(Init::EvenlySpaced).stop(Stop::LabelsRepeat).empty_cluster(EmptyCluster::Keep);
+    let measure = |method: Method| -> Result<f64, Box<dyn Error>> {
+        with_method(method, || {
+            let median = |rounds: usize| -> Result<f64, Box<dyn Error>> {
+                let kmeans = kmeans.clone().max_iter(rounds);
+                kmeans.fit_on_device(&points)?;
+                let mut times = Vec::with_capacity(options.runs);
+                for _ in 0..options.runs {
+                    let begun = Instant::now();
+                    kmeans.fit_on_device(&points)?;
+                    times.push(begun.elapsed().as_secs_f64() * 1e3);
+                }
+                times.sort_by(f64::total_cmp);
+                Ok(times[times.len() / 2])
+            };
+            Ok((median(1 + ROUNDS)? - median(1)?) / ROUNDS as f64)
+        })
+    };
+    let is_narrow = T::NAME != "f64";
+    let row = Methods {
+        peer: "kmeans-host",
+        tag,
+        n,
+        k,
+        d,
+        dtype: T::NAME,
+        rounds_ms: (T::NAME == "f32").then(|| measure(Method::Rounds)).transpose()?,
+        stream_ms: is_narrow.then(|| measure(Method::Stream)).transpose()?,
+        filtered_ms: is_narrow.then(|| measure(Method::Filtered)).transpose()?,
+        shared_ms: measure(Method::Shared)?,
+        direct_ms: measure(Method::Direct)?,
+    };
     println!("{}", serde_json::to_string(&row)?);
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Labels: which kernel finds them.
 
+use std::cell::Cell;
+
 use kmeans_core::launch;
 
 use super::Number;
@@ -21,7 +23,9 @@ pub struct Assigner<T> {
 
 /// Which kernels find labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Method {
+pub enum Method {
+    /// Many rounds in one launch, for points that have such a kernel; else as the table says.
+    Rounds,
     /// Tensor cores, past which tiles of centroids stream.
     Stream,
     /// Rows of few columns in registers.
@@ -32,6 +36,30 @@ enum Method {
     Shared,
     /// D, a thread per row.
     Direct,
+}
+
+thread_local! {
+    static CHOSEN: Cell<Option<Method>> = const { Cell::new(None) };
+}
+
+/// The method that [`with_method`] chose for this thread.
+pub fn chosen() -> Option<Method> {
+    CHOSEN.get()
+}
+
+/// What `work` returns, whose fits on GPUs find labels by `method` where they are begun by this thread and there are kernels
+/// for the points: for comparisons, which the table of methods comes from.
+#[cfg(feature = "kernels")]
+pub fn with_method<R>(method: Method, work: impl FnOnce() -> R) -> R {
+    /// Puts back what was chosen before, also when `work` panics.
+    struct Before(Option<Method>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            CHOSEN.set(self.0);
+        }
+    }
+    let _before = Before(CHOSEN.replace(Some(method)));
+    work()
 }
 
 /// Fewer multiplications per row than this are not worth laying centroids out in tiles: a guess, yet to be measured.
@@ -47,11 +75,18 @@ const PRUNE: Thresholds = Thresholds { work: 1 << 34, rounds: 2, eighths: 5, pat
 fn method<T: Number>(tier: &str, facts: &Facts, k: usize, aligned: bool) -> Method {
     let work = k as u64 * facts.d as u64;
     let single = launch::SINGLE_TYPES.contains(&T::STORED);
-    if single && facts.d <= launch::NARROW_COLUMNS as usize {
-        return Method::Narrow;
+    let narrow = single && facts.d <= launch::NARROW_COLUMNS as usize;
+    let streams = tier != "portable" && aligned && can_stream::<T>(facts, k);
+    match chosen() {
+        Some(Method::Stream) if streams => return Method::Stream,
+        Some(Method::Narrow) if narrow => return Method::Narrow,
+        Some(Method::Filtered) if single => return Method::Filtered,
+        Some(method @ (Method::Shared | Method::Direct)) => return method,
+        _ => {}
     }
     match tier {
-        "hopper" | "ampere" if aligned && work >= STREAM_FROM && can_stream::<T>(facts, k) => Method::Stream,
+        _ if narrow => Method::Narrow,
+        "hopper" | "ampere" if streams && work >= STREAM_FROM => Method::Stream,
         _ if work < TILES_FROM => Method::Direct,
         _ if single => Method::Filtered,
         _ => Method::Shared,
@@ -94,7 +129,7 @@ impl<T: Number> Assigner<T> {
             Method::Narrow => (&launch::ASSIGN_NARROW, launch::assign_narrow(n, k as u32, d)),
             Method::Filtered => (&launch::ASSIGN_FILTERED, launch::assign_filtered(n)),
             Method::Shared => (&launch::ASSIGN_TILED, launch::assign_tiled(n, Data::<T>::SIZE)),
-            Method::Direct => (&launch::ASSIGN_DIRECT, launch::ASSIGN_DIRECT.thread_each(n)),
+            Method::Direct | Method::Rounds => (&launch::ASSIGN_DIRECT, launch::ASSIGN_DIRECT.thread_each(n)),
         };
         let sizes = [Arg::U64(n), Arg::U32(k as u32), Arg::U32(d)];
         let [n, k, d] = sizes;

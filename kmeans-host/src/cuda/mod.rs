@@ -5,7 +5,7 @@
 //! many groups of rows at once. [`profile`] is for benchmarks.
 
 mod arguments;
-mod assigner;
+pub(crate) mod assigner;
 pub(crate) mod driver;
 mod empty;
 mod groups;

@@ -8,7 +8,7 @@ use kmeans_core::launch::{self, FIT_CLOSE, FIT_FIRST, FIT_KEEP_EMPTY, FitEnd, Fi
 use kmeans_core::settings::{EmptyCluster, Iteration, Settings, Stop};
 
 use super::Number;
-use super::assigner::Assigner;
+use super::assigner::{self, Assigner, Method};
 use super::driver::{Arg, Array, read, write, write_parts};
 use super::inertia::Inertia;
 use super::job::Data;
@@ -106,12 +106,16 @@ impl Kind {
     /// The kernel for `data` and k clusters with sums of `words` words, if there is one.
     fn of<T: Number>(data: &Data<'_, T>, k: usize, words: u32) -> Option<Self> {
         let (d, stored) = (data.d(), data.points.stored());
+        let chosen = assigner::chosen();
+        if chosen.is_some_and(|method| method != Method::Rounds) {
+            return None;
+        }
         if d <= launch::NARROW_COLUMNS {
             let fits = launch::NARROW_TYPES.contains(&stored) && launch::fit_narrow_fits(k as u64, d, words);
             return fits.then_some(Self::Narrow);
         }
         let fits = d <= launch::FIT_TENSOR_COLUMNS && k <= launch::FIT_TENSOR_CLUSTERS as usize;
-        let few = data.n() <= MOST_TENSOR_ROWS;
+        let few = data.n() <= MOST_TENSOR_ROWS || chosen.is_some();
         (fits && few && stored == "f32" && data.stream.gpu().tier.name != "portable").then_some(Self::Tensor)
     }
 }
