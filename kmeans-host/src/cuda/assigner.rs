@@ -62,10 +62,11 @@ pub fn with_method<R>(method: Method, work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Fewer multiplications per row than this are not worth laying centroids out in tiles: a guess, yet to be measured.
+/// Fewer multiplications per row than this are not worth laying centroids out in tiles. Of 1 M rows that pays from 256 on, of 65,536 from 1,024
+/// (docs/kernels.md, "Which way").
 const STREAM_FROM: u64 = 512;
-/// Fewer multiplications per row than this are not worth tiles in shared memory: a guess, yet to be measured.
-const TILES_FROM: u64 = 256;
+/// Fewer multiplications per row than this are not worth tiles in shared memory (the same).
+const TILES_FROM: u64 = 128;
 /// When streams prune. A round that prunes has three kernels and two copies more, some 20 µs, and its streaming kernel takes perhaps a third
 /// longer per row. Tried from the third round on, whatever changed, a fit of points without clusters took a fourth longer than without
 /// (docs/kernels.md); the numbers are guesses but for that.
