@@ -9,7 +9,7 @@ use kmeans_core::reference;
 use kmeans_kernels::assign::plan::Slices;
 use kmeans_kernels::assign::stream::{stream, stream_rounded};
 use kmeans_kernels::assign::stream_long::{stream_long, stream_long_rounded};
-use kmeans_kernels::assign::{halves, settle, stream_mma, tiles};
+use kmeans_kernels::assign::{halves, order, settle, stream_mma, tiles};
 use kmeans_kernels::device::emulated::{Buffer, Emulator};
 use kmeans_kernels::device::{Half, Number};
 
@@ -43,12 +43,19 @@ impl Open {
         &self,
         emulator: &Emulator,
         (points, centroids): (&Buffer<T>, &Buffer<T>),
+        order: Option<&Buffer<u32>>,
         (n, k, d): (u64, u32, u32),
     ) -> Vec<u32> {
         let (x, c, labels) = (points.input(), centroids.input(), self.labels.output());
-        launch(emulator, &contract::ASSIGN_SETTLE, contract::assign_settle(n, MULTIPROCESSORS), || {
-            let (rows, codes, count) = (self.rows.input(), self.codes.input(), self.count.input());
-            settle::settle(x, c, self.others.input(), rows, codes, count, self.room, labels, n, k, d);
+        let kernel = if order.is_some() { &contract::ASSIGN_SETTLE_ORDERED } else { &contract::ASSIGN_SETTLE };
+        launch(emulator, kernel, contract::assign_settle(n, MULTIPROCESSORS), || {
+            let (others, rows, codes) = (self.others.input(), self.rows.input(), self.codes.input());
+            let count = self.count.input();
+            if let Some(order) = order {
+                settle::settle_ordered(x, c, order.input(), others, rows, codes, count, self.room, labels, n, k, d);
+            } else {
+                settle::settle(x, c, others, rows, codes, count, self.room, labels, n, k, d);
+            }
         });
         self.labels.to_vec()
     }
@@ -90,6 +97,42 @@ fn lay_out<T: Half>(
     (laid, starts, plain)
 }
 
+/// Centroids of more than 128 columns as tiles, in the order of their norms.
+struct Ordered<T> {
+    tiles: Buffer<T>,
+    starts: Buffer<f32>,
+    bounds: Buffer<f32>,
+    order: Buffer<u32>,
+}
+
+impl<T: Half> Ordered<T> {
+    fn new(
+        emulator: &Emulator,
+        centroids: &Buffer<T>,
+        (norms, errors): (&Buffer<f32>, &Buffer<f32>),
+        largest: &Buffer<u32>,
+        (k, d): (u32, u32),
+    ) -> Self {
+        let count = k.div_ceil(128) as usize;
+        let ordered = Self {
+            tiles: emulator.uninitialised("tiles", count * d.div_ceil(64) as usize * 128 * 64),
+            starts: emulator.uninitialised("plain starts", count * 128),
+            bounds: emulator.uninitialised("bounds", count * 4),
+            order: emulator.uninitialised("order", k as usize),
+        };
+        launch(emulator, &contract::ASSIGN_ORDER, contract::assign_order(), || {
+            order::order(norms.input(), ordered.order.output(), k);
+        });
+        launch(emulator, &contract::ASSIGN_TILES_LONG, contract::assign_tiles(1, k), || {
+            let (c, norms, errors) = (centroids.input(), norms.input(), errors.input());
+            let (order, largest) = (ordered.order.input(), largest.input());
+            let (tiles, starts, bounds) = (ordered.tiles.output(), ordered.starts.output(), ordered.bounds.output());
+            tiles::tiles_long(c, norms, errors, order, largest, tiles, starts, bounds, k, d);
+        });
+        ordered
+    }
+}
+
 /// Labels of 16-bit points, and how many rows had to be settled.
 fn of_halves<T: Half>(tier: Tier, points: &[T], centroids: &[T], d: usize, room: u32, seed: u64) -> (Vec<u32>, usize) {
     let (n, k, d) = ((points.len() / d) as u64, (centroids.len() / d) as u32, d as u32);
@@ -105,6 +148,9 @@ fn of_halves<T: Half>(tier: Tier, points: &[T], centroids: &[T], d: usize, room:
     let (x_norms, _) = lengths(&points, n);
     let (c_norms, largest) = lengths(&centroids, k as u64);
     let (laid, starts, plain) = lay_out(&emulator, &centroids, &c_norms, &largest, (k, d));
+    let errors = emulator.buffer("errors", &vec![0.0; k as usize]);
+    let ordered = (tier == Tier::Hopper && d > 128)
+        .then(|| Ordered::new(&emulator, &centroids, (&c_norms, &errors), &largest, (k, d)));
     let open = Open::new(&emulator, n as usize, room);
     let (kernel, geometry) = kernel(tier, n, d, false);
     launch(&emulator, kernel, geometry, || {
@@ -114,9 +160,11 @@ fn of_halves<T: Half>(tier: Tier, points: &[T], centroids: &[T], d: usize, room:
         if tier == Tier::Ampere {
             let starts = plain.input();
             stream_mma::stream(x, tiles, starts, norms, largest, labels, others, rows, codes, count, room, n, k, d);
-        } else if d > 128 {
-            let starts = plain.input();
-            stream_long(x, tiles, starts, norms, largest, labels, others, rows, codes, count, room, n, k, d);
+        } else if let Some(Ordered { tiles, starts, bounds, order }) = &ordered {
+            let (tiles, starts, bounds, order) = (tiles.input(), starts.input(), bounds.input(), order.input());
+            stream_long(
+                x, tiles, starts, bounds, order, norms, largest, labels, others, rows, codes, count, room, n, k, d,
+            );
         } else {
             let stream = if d <= 64 { stream::<T, Slices<1>> } else { stream::<T, Slices<2>> };
             let starts = starts.input();
@@ -124,7 +172,7 @@ fn of_halves<T: Half>(tier: Tier, points: &[T], centroids: &[T], d: usize, room:
         }
     });
     let settled = open.others.to_vec().iter().filter(|&&other| other != u32::MAX).count();
-    (open.settle(&emulator, (&points, &centroids), (n, k, d)), settled)
+    (open.settle(&emulator, (&points, &centroids), ordered.as_ref().map(|o| &o.order), (n, k, d)), settled)
 }
 
 /// Labels of `f32` points, and how many rows had to be settled.
@@ -167,8 +215,10 @@ fn of_singles(
         (rounded, norms, errors, largest)
     };
     let (rounded, x_norms, x_errors, _) = round(&points, n);
-    let (c_rounded, c_norms, _, largest) = round(&centroids, k as u64);
+    let (c_rounded, c_norms, c_errors, largest) = round(&centroids, k as u64);
     let (laid, starts, plain) = lay_out(&emulator, &c_rounded, &c_norms, &largest, (k, width));
+    let ordered = (tier == Tier::Hopper && width > 128)
+        .then(|| Ordered::new(&emulator, &c_rounded, (&c_norms, &c_errors), &largest, (k, width)));
     let open = Open::new(&emulator, n as usize, room);
     let (kernel, geometry) = kernel(tier, n, width, true);
     launch(&emulator, kernel, geometry, || {
@@ -180,10 +230,11 @@ fn of_singles(
             stream_mma::stream_rounded(
                 x, tiles, starts, norms, errors, largest, labels, others, rows, codes, count, room, n, k, width,
             );
-        } else if width > 128 {
-            let starts = plain.input();
+        } else if let Some(Ordered { tiles, starts, bounds, order }) = &ordered {
+            let (tiles, starts, bounds, order) = (tiles.input(), starts.input(), bounds.input(), order.input());
             stream_long_rounded(
-                x, tiles, starts, norms, errors, largest, labels, others, rows, codes, count, room, n, k, width,
+                x, tiles, starts, bounds, order, norms, errors, largest, labels, others, rows, codes, count, room, n,
+                k, width,
             );
         } else {
             let stream = if width <= 64 { stream_rounded::<Slices<1>> } else { stream_rounded::<Slices<2>> };
@@ -192,7 +243,7 @@ fn of_singles(
         }
     });
     let settled = open.others.to_vec().iter().filter(|&&other| other != u32::MAX).count();
-    (open.settle(&emulator, (&points, &centroids), (n, k, d as u32)), settled)
+    (open.settle(&emulator, (&points, &centroids), ordered.as_ref().map(|o| &o.order), (n, k, d as u32)), settled)
 }
 
 /// Shapes (n, k, d): ones, one more and one less than tiles of rows, of centroids and of columns, several rounds per block.

@@ -5,8 +5,9 @@
 //! Two groups of four warps have 64 rows each. A group looks through the scores of a tile while the first slice of the
 //! next tile is being multiplied. Two more warps copy rows, one lane tiles.
 
-use super::bound::Bound;
-use super::leading::{Leading, Results, Runs};
+use super::bound::{Lengths, TileBound};
+use super::leading::{Results, Runs};
+use super::leading_tiles::Leading;
 use crate::device::{
     self, Barriers, Half, In, Out, Shared, SharedMemory, Swizzled, WARP, Wide, begin_first_product, begin_product,
     block_index, commit_copies, commit_products, fence_tiles, grid_size, lane, publish_barriers, sync_block,
@@ -21,7 +22,7 @@ const PLACES: u32 = 14;
 const RESIDENT: u32 = 12;
 /// Slices of rows on their way or in use where they do not stay.
 const PASSING: u32 = 6;
-/// Tiles whose starts are kept.
+/// Tiles whose starts and bounds are kept.
 const STARTS: u32 = 4;
 /// Rows of a group.
 const GROUP: u32 = 64;
@@ -40,6 +41,7 @@ struct Block<'a, T> {
     rows: Swizzled<'a, T>,
     tiles: Swizzled<'a, T>,
     starts: Shared<'a, f32>,
+    bounds: Shared<'a, f32>,
     barriers: Barriers<'a>,
     /// Slices of a row.
     slices: u32,
@@ -137,8 +139,23 @@ struct Points<'a, T> {
     d: u32,
 }
 
+/// The centroids.
+#[derive(Clone, Copy)]
+struct Tiles<'a, T> {
+    elements: In<'a, T>,
+    /// What scores begin with.
+    starts: In<'a, f32>,
+    /// What the margins of each tile share.
+    bounds: In<'a, f32>,
+    /// Their labels.
+    order: In<'a, u32>,
+    /// The bits of the largest |c'|².
+    largest: In<'a, u32>,
+    k: u32,
+}
+
 #[inline(always)]
-fn run<T: Half>(points: Points<T>, tiles: In<T>, starts: In<f32>, largest: In<u32>, results: Results, k: u32) {
+fn run<T: Half>(points: Points<T>, tiles: Tiles<T>, results: Results) {
     let mut shared = SharedMemory::new();
     let slices = points.d.div_ceil(Swizzled::<T>::ROW);
     let stays = slices <= RESIDENT;
@@ -149,12 +166,13 @@ fn run<T: Half>(points: Points<T>, tiles: In<T>, starts: In<f32>, largest: In<u3
         rows: Swizzled::new(&mut shared, row_places * ROWS),
         tiles: Swizzled::new(&mut shared, (PLACES - row_places) * TILE),
         starts: shared.array(STARTS * TILE),
+        bounds: shared.array(STARTS * 4),
         barriers: shared.barriers(2 * PLACES),
         slices,
         stays,
         row_places,
         tile_places,
-        count: k.div_ceil(TILE),
+        count: tiles.k.div_ceil(TILE),
         n: points.n,
     };
     if thread_index() == 0 {
@@ -171,12 +189,11 @@ fn run<T: Half>(points: Points<T>, tiles: In<T>, starts: In<f32>, largest: In<u3
     sync_block();
     let warp = warp_index();
     if warp < WORKERS {
-        let error = if points.errors.is_some() { largest.get(1) } else { 0 };
-        compute(block, points, Bound::new::<T>(largest.get(0), error, points.d), results);
+        compute(block, points, tiles, results);
     } else if warp < WORKERS + LOADERS {
         copy_rows(block, points);
     } else if lane() == 0 {
-        copy_tiles(block, tiles, starts);
+        copy_tiles(block, tiles);
     }
 }
 
@@ -260,7 +277,7 @@ fn copy_piece<T: Half>(rows: Swizzled<T>, place: u32, piece: u32, points: Points
 
 /// Copies slices of tiles in the order in which they are used; a lane's work.
 #[inline(always)]
-fn copy_tiles<T: Half>(block: Block<T>, tiles: In<T>, starts: In<f32>) {
+fn copy_tiles<T: Half>(block: Block<T>, tiles: Tiles<T>) {
     let slice_elements = TILE * Swizzled::<T>::ROW;
     let mut ring = Ring::START;
     let mut step = Step::first();
@@ -270,13 +287,15 @@ fn copy_tiles<T: Half>(block: Block<T>, tiles: In<T>, starts: In<f32>) {
         for slice in 0..block.slices {
             block.barriers.wait(block.tile_free(ring.index), ring.parity ^ 1);
             let full = block.tile_full(ring.index);
-            let more = if slice == 0 { TILE * 4 } else { 0 };
+            let more = if slice == 0 { (TILE + 4) * 4 } else { 0 };
             block.barriers.arrive_expecting(full, slice_elements * T::SIZE + more);
             let from = (step.tile as u64 * block.slices as u64 + slice as u64) * slice_elements as u64;
-            block.tiles.copy_bulk(ring.index * TILE, TILE, tiles, from, block.barriers, full);
+            block.tiles.copy_bulk(ring.index * TILE, TILE, tiles.elements, from, block.barriers, full);
             if slice == 0 {
-                let from = step.tile as u64 * TILE as u64;
-                block.starts.copy_bulk(starts_place * TILE, starts, from, TILE, block.barriers, full);
+                let tile = step.tile as u64;
+                let (from, place) = (tile * TILE as u64, starts_place * TILE);
+                block.starts.copy_bulk(place, tiles.starts, from, TILE, block.barriers, full);
+                block.bounds.copy_bulk(starts_place * 4, tiles.bounds, tile * 4, 4, block.barriers, full);
             }
             ring.next(block.tile_places);
         }
@@ -339,22 +358,24 @@ impl Position {
 
 /// Computes scores and looks through them; the work of two groups of four warps.
 #[inline(always)]
-fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: Bound, results: Results) {
+fn compute<T: Half>(block: Block<T>, points: Points<T>, tiles: Tiles<T>, results: Results) {
     let group = warp_index() / 4;
     let own = (warp_index() * 16 + lane() / 4) as u64;
-    let margins = |step: Step| {
-        let margin = |row: u64| {
+    let largest = tiles.largest.get(0);
+    let lengths = |step: Step| {
+        let lengths = |row: u64| {
             if row < points.n {
                 let error = if let Some(errors) = points.errors { errors.get(row) } else { 0.0 };
-                bound.margin(points.norms.get(row), error)
+                Lengths::new(points.norms.get(row), error, largest)
             } else {
-                0.0
+                Lengths::NONE
             }
         };
-        [margin(step.first + own), margin(step.first + own + 8)]
+        [lengths(step.first + own), lengths(step.first + own + 8)]
     };
+    let bound = |place: u32| TileBound(block.bounds.get4(place * 4));
     let (mut low, mut high): (Wide, Wide) = ([[0.0; 4]; 16], [[0.0; 4]; 16]);
-    let mut leading = Leading::new([0.0; 2]);
+    let mut leading = Leading::new([Lengths::NONE; 2]);
     let runs = Runs::new(block.count);
     // What is begun next, and what is released next.
     let mut front = Position { row: Ring::START, tile: Ring::START };
@@ -369,20 +390,14 @@ fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: Bound, results: R
         front.next(block, step);
         if before.tile != block.count {
             back.release(block, before);
-            leading.offer_with(
-                &mut high,
-                block.starts,
-                (starts + STARTS - 1) % STARTS * TILE,
-                before.tile,
-                runs,
-                false,
-            );
+            let place = (starts + STARTS - 1) % STARTS;
+            leading.offer(&mut high, block.starts, place * TILE, bound(place), before.tile, runs);
         }
         if before.tile + 1 == block.count {
-            leading.conclude(before.first + own, points.n, |row| row, results);
+            leading.conclude(before.first + own, points.n, tiles.order, results);
         }
         if step.tile == 0 {
-            leading = Leading::new(margins(step));
+            leading = Leading::new(lengths(step));
         }
         for _ in 1..block.slices {
             front.begin(block, step, false, group, &mut low);
@@ -397,12 +412,12 @@ fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: Bound, results: R
         front.next(block, step);
         wait_products::<1>(&mut low);
         back.release(block, before);
-        leading.offer_with(&mut low, block.starts, starts * TILE, before.tile, runs, false);
+        leading.offer(&mut low, block.starts, starts * TILE, bound(starts), before.tile, runs);
         if before.tile + 1 == block.count {
-            leading.conclude(before.first + own, points.n, |row| row, results);
+            leading.conclude(before.first + own, points.n, tiles.order, results);
         }
         if step.tile == 0 {
-            leading = Leading::new(margins(step));
+            leading = Leading::new(lengths(step));
         }
         for _ in 1..block.slices {
             front.begin(block, step, false, group, &mut high);
@@ -418,19 +433,22 @@ fn compute<T: Half>(block: Block<T>, points: Points<T>, bound: Bound, results: R
         }
     }
     wait_products::<0>(&mut high);
-    leading.offer_with(&mut high, block.starts, (starts + STARTS - 1) % STARTS * TILE, before.tile, runs, false);
+    let place = (starts + STARTS - 1) % STARTS;
+    leading.offer(&mut high, block.starts, place * TILE, bound(place), before.tile, runs);
     if before.tile + 1 == block.count {
-        leading.conclude(before.first + own, points.n, |row| row, results);
+        leading.conclude(before.first + own, points.n, tiles.order, results);
     }
 }
 
 /// Labels of 16-bit points, as they are, of more than 128 columns; the arguments are those of
-/// [`stream`](super::stream::stream), with whole starts.
+/// [`stream`](super::stream::stream), with what [`tiles_long`](super::tiles::tiles_long) has written.
 #[inline(always)]
 pub fn stream_long<T: Half>(
     points: In<T>,
     tiles: In<T>,
     plain_starts: In<f32>,
+    bounds: In<f32>,
+    order: In<u32>,
     x_norms: In<f32>,
     largest: In<u32>,
     labels: Out<u32>,
@@ -444,8 +462,9 @@ pub fn stream_long<T: Half>(
     d: u32,
 ) {
     let points = Points { elements: points, norms: x_norms, errors: None, n, d };
+    let tiles = Tiles { elements: tiles, starts: plain_starts, bounds, order, largest, k };
     let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
-    run(points, tiles, plain_starts, largest, results, k);
+    run(points, tiles, results);
 }
 
 /// Labels of points that [`halves`](super::halves) has rounded.
@@ -454,6 +473,8 @@ pub fn stream_long_rounded(
     halves: In<half::f16>,
     tiles: In<half::f16>,
     plain_starts: In<f32>,
+    bounds: In<f32>,
+    order: In<u32>,
     x_norms: In<f32>,
     x_errors: In<f32>,
     largest: In<u32>,
@@ -468,12 +489,14 @@ pub fn stream_long_rounded(
     d: u32,
 ) {
     let points = Points { elements: halves, norms: x_norms, errors: Some(x_errors), n, d };
+    let tiles = Tiles { elements: tiles, starts: plain_starts, bounds, order, largest, k };
     let results = Results { labels, others, open_rows, open_codes, open, room, bounds: None };
-    run(points, tiles, plain_starts, largest, results, k);
+    run(points, tiles, results);
 }
 
 device::entries! {
-    in hopper: stream_long(points: In<T>, tiles: In<T>, plain_starts: In<f32>, x_norms: In<f32>, largest: In<u32>,
+    in hopper: stream_long(points: In<T>, tiles: In<T>, plain_starts: In<f32>, bounds: In<f32>, order: In<u32>,
+        x_norms: In<f32>, largest: In<u32>,
         labels: Out<u32>, others: Out<u32>, open_rows: Out<u64>, open_codes: Out<u32>, open: Out<u32>, room: u32,
         n: u64, k: u32, d: u32);
     assign_stream_long_f16: (half::f16),
@@ -482,7 +505,7 @@ device::entries! {
 
 device::entries! {
     in hopper: stream_long_rounded(halves: In<half::f16>, tiles: In<half::f16>, plain_starts: In<f32>,
-        x_norms: In<f32>, x_errors: In<f32>, largest: In<u32>, labels: Out<u32>, others: Out<u32>,
+        bounds: In<f32>, order: In<u32>, x_norms: In<f32>, x_errors: In<f32>, largest: In<u32>, labels: Out<u32>, others: Out<u32>,
         open_rows: Out<u64>, open_codes: Out<u32>, open: Out<u32>, room: u32, n: u64, k: u32, d: u32);
     assign_stream_long_rounded: (),
 }
