@@ -115,7 +115,7 @@ impl<T: Half> Ordered<T> {
     ) -> Self {
         let count = k.div_ceil(128) as usize;
         let ordered = Self {
-            tiles: emulator.uninitialised("tiles", count * d.div_ceil(64) as usize * 128 * 64),
+            tiles: emulator.uninitialised("tiles", count * d.div_ceil(32) as usize * 128 * 32),
             starts: emulator.uninitialised("plain starts", count * 128),
             bounds: emulator.uninitialised("bounds", count * 4),
             order: emulator.uninitialised("order", k as usize),
@@ -441,4 +441,70 @@ fn no_points_need_no_labels() {
         let (labels, _) = of_halves::<f16>(tier, &[], &[f16::ONE; 200], 200, 4, 1);
         assert!(labels.is_empty());
     }
+}
+
+/// Centroids of lengths from 1/4 to 16 times the usual, in no order, each twice: `k` of them.
+fn mixed_lengths(k: usize, d: usize) -> Vec<f32> {
+    let some = numbers::<f32>(Data::Grid, k.div_ceil(2) * d, 21);
+    let length = |c: usize| 2.0_f32.powi((c * 5 % 7) as i32 - 2) / 16.0;
+    (0..k).flat_map(|c| some[c / 2 * d..][..d].iter().map(move |v| v * length(c / 2))).collect()
+}
+
+/// Points by pairs of centroids: half way between them, and off that by less and less.
+fn between(centroids: &[f32], n: usize, d: usize) -> Vec<f32> {
+    let k = centroids.len() / d;
+    let row = |c: usize| &centroids[c % k * d..][..d];
+    (0..n)
+        .flat_map(|i| {
+            let (a, b) = (row(i * 11), row(i * 37 + 2));
+            let side = if i % 5 == 0 { 0.0 } else { (i % 3) as f32 - 1.0 };
+            let shift = side * 2.0_f32.powi(-(i as i32 % 22));
+            (0..d).map(|j| (a[j] + b[j]) / 2.0 + (b[j] - a[j]) * shift).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[test]
+fn long_and_short_centroids_of_many_columns_give_the_labels() {
+    let d = 136;
+    for (n, k) in [(9, 1), (130, 127), (150, 300)] {
+        let centroids = mixed_lengths(k, d);
+        let points = between(&centroids, n, d);
+        check_tier(Tier::Hopper, &format!("mixed lengths, k {k}"), &points, &centroids, d, 20);
+        // A centroid of zeros, and one that no 16-bit margin reaches.
+        let mut odd = centroids.clone();
+        odd[..d].fill(0.0);
+        odd[(k - 1) * d..].fill(3e4);
+        check_tier(Tier::Hopper, &format!("zeros and far off, k {k}"), &points, &odd, d, 20);
+        odd[(k - 1) * d..].fill(1e30);
+        let (labels, _) = of_singles(Tier::Hopper, &points, &odd, &vec![0.0; d], 20, 5);
+        assert_eq!(labels, reference::assign(&points, d, &odd), "a huge one, k {k}");
+    }
+}
+
+#[test]
+fn centroids_of_equal_length_are_told_apart_by_label() {
+    // The same numbers with other signs: D ties exactly for points on few columns, and any order in the tiles is allowed.
+    let (n, k, d) = (70, 260, 130);
+    let base = numbers::<f32>(Data::Grid, d, 31);
+    let sign = |c: usize, j: usize| if (c * 31 + j * 17) % 11 < 5 { -1.0 } else { 1.0 };
+    let centroids: Vec<f32> =
+        (0..k).flat_map(|c| (0..d).map(|j| base[j] * sign(c % 90, j)).collect::<Vec<_>>()).collect();
+    let points: Vec<f32> = (0..n * d).map(|i| if i % d == i / d % 7 { 1.5 } else { 0.0 }).collect();
+    let settled = check_tier(Tier::Hopper, "equal lengths", &points, &centroids, d, 30);
+    assert!(settled.iter().all(|&s| s == n), "{settled:?}");
+}
+
+#[test]
+fn a_few_long_centroids_do_not_widen_the_margins_of_short_ones() {
+    let (n, k, d) = (200, 270, 144);
+    let mut centroids = numbers::<f32>(Data::Unit, k * d, 41);
+    let points: Vec<f32> =
+        (0..n).flat_map(|i| centroids[i * d..][..d].iter().map(|v| v * 1.25).collect::<Vec<_>>()).collect();
+    // The last tile has nothing but long ones.
+    for c in 256..k {
+        centroids[c * d..][..d].iter_mut().for_each(|v| *v *= 1000.0);
+    }
+    let settled = check_tier(Tier::Hopper, "few long", &points, &centroids, d, 30);
+    assert_eq!(settled[0], 0);
 }

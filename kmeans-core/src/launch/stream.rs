@@ -107,7 +107,7 @@ pub const ASSIGN_TILES_LONG: Kernel = kernel(
         input("c_errors", Type::F32, "[k]"),
         ORDER,
         input("largest", Type::U32, "[1]"),
-        output("tiles", Type::T, "[⌈k/128⌉, ⌈d/64⌉, 128, 64]"),
+        output("tiles", Type::T, "[⌈k/128⌉, ⌈d/32⌉, 128, 32]"),
         output("plain_starts", Type::F32, "[⌈k/128⌉, 128]"),
         output("bounds", Type::F32, "[⌈k/128⌉, 4]"),
         K,
@@ -118,6 +118,8 @@ pub const ASSIGN_TILES_LONG: Kernel = kernel(
 pub(super) const TILES: Argument = input("tiles", Type::T, "[⌈k/128⌉, ⌈d/64⌉, 128, 64]");
 pub(super) const STARTS: Argument = input("starts", Type::T, "[⌈k/128⌉, 128, 16]");
 pub(super) const PLAIN_STARTS: Argument = input("plain_starts", Type::F32, "[⌈k/128⌉, 128]");
+const SLIM_TILES: Argument = input("tiles", Type::T, "[⌈k/128⌉, ⌈d/32⌉, 128, 32]");
+const SLIM_HALF_TILES: Argument = input("tiles", Type::F16, "[⌈k/128⌉, ⌈d/32⌉, 128, 32]");
 /// What the margins of a tile share.
 const TILE_BOUNDS: Argument = input("bounds", Type::F32, "[⌈k/128⌉, 4]");
 pub(super) const X_NORMS: Argument = input("x_norms", Type::F32, "[n]");
@@ -147,7 +149,7 @@ pub const ASSIGN_STREAM_LONG: Kernel = kernel(
     352,
     &[
         POINTS,
-        TILES,
+        SLIM_TILES,
         PLAIN_STARTS,
         TILE_BOUNDS,
         ORDER,
@@ -202,7 +204,7 @@ pub const ASSIGN_STREAM_LONG_ROUNDED: Kernel = kernel(
     352,
     &[
         HALVES,
-        HALF_TILES,
+        SLIM_HALF_TILES,
         PLAIN_STARTS,
         TILE_BOUNDS,
         ORDER,
@@ -465,9 +467,9 @@ pub const fn assign_stream(n: u64, d: u32, multiprocessors: u32) -> Geometry {
 }
 
 /// A block per multiprocessor, or fewer if there are few rows. Shared memory: 14 slices of 128 rows of 128 bytes, starts and bounds of
-/// four tiles, 28 barriers.
+/// four tiles, 60 barriers.
 pub const fn assign_stream_long(n: u64, multiprocessors: u32) -> Geometry {
-    let shared = 14 * 128 * 128 + 4 * (TILE_ROWS + 4) * 4 + 28 * 8;
+    let shared = 14 * 128 * 128 + 4 * (TILE_ROWS + 4) * 4 + 60 * 8;
     ASSIGN_STREAM_LONG.blocks(at_most(n.div_ceil(STREAM_LONG_ROWS as u64), multiprocessors) as u64, shared)
 }
 

@@ -28,6 +28,21 @@ struct Row {
     second: u32,
 }
 
+/// What the scores of a tile are held against.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    thresholds: [f32; 2],
+    /// What the best of them reach, with the tile's margin.
+    reaches: [f32; 2],
+    /// Whether any lane of the warp has a candidate.
+    is_any: bool,
+}
+
+impl Found {
+    /// Of no scores.
+    pub const NOTHING: Self = Self { thresholds: [0.0; 2], reaches: [0.0; 2], is_any: false };
+}
+
 impl Leading {
     /// No score yet.
     #[inline(always)]
@@ -35,17 +50,9 @@ impl Leading {
         Self { rows: lengths.map(|lengths| Row { lengths, floor: 0.0, reach: 0.0, first: 0, second: 0 }) }
     }
 
-    /// Adds what scores begin with, from `first` on, to the products with a tile, and takes them into account.
+    /// Adds what scores begin with, from `first` on, to the products with a tile, and finds out what the rows' floors are now.
     #[inline(always)]
-    pub fn offer(
-        &mut self,
-        products: &mut Wide,
-        starts: Shared<f32>,
-        first: u32,
-        bound: TileBound,
-        tile: u32,
-        runs: Runs,
-    ) {
+    pub fn look(&mut self, products: &mut Wide, starts: Shared<f32>, first: u32, bound: TileBound) -> Found {
         for (j, eight) in products.iter_mut().enumerate() {
             let at = first + j as u32 * 8 + lane() % 4 * 2;
             let (a, b) = (starts.get(at), starts.get(at + 1));
@@ -65,19 +72,25 @@ impl Leading {
             reaches[r] = best + margin;
             is_near |= best >= thresholds[r];
         }
-        if ballot(is_near) == 0 {
+        Found { thresholds, reaches, is_any: ballot(is_near) != 0 }
+    }
+
+    /// Notes the candidates among the scores of tile `tile`.
+    #[inline(always)]
+    pub fn note(&mut self, scores: &Wide, found: Found, tile: u32, runs: Runs) {
+        if !found.is_any {
             return;
         }
         for r in 0..2 {
             let row = &mut self.rows[r];
-            let hits = weights(products, r, thresholds[r]);
+            let hits = weights(scores, r, found.thresholds[r]);
             if hits != 0 {
-                let code = tile << SUM_BITS | hits;
+                let (code, reach) = (tile << SUM_BITS | hits, found.reaches[r]);
                 if row.reach < row.floor || row.first == 0 {
-                    (row.first, row.second, row.reach) = (code, 0, reaches[r]);
+                    (row.first, row.second, row.reach) = (code, 0, reach);
                 } else {
                     row.second = if row.second == 0 { code } else { runs.join(row.first, row.second, tile) };
-                    row.reach = row.reach.max(reaches[r]);
+                    row.reach = row.reach.max(reach);
                 }
             }
         }

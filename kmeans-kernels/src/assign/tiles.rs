@@ -1,13 +1,10 @@
 //! Centroids laid out for tensor cores: tiles that one copy brings to shared memory.
 
 use super::bound::{TileBound, offset, one, parts};
-use crate::device::{self, Half, In, Narrow, Out, Swizzled, WARP, block_index, block_size, thread_index};
+use crate::device::{self, Half, In, Narrow, Out, Slim, Swizzled, WARP, block_index, block_size, thread_index};
 use crate::distance::or_zero;
 use crate::together::largest_lane;
 use kmeans_core::launch::{TILE_PARTS as PARTS, TILE_ROWS as TILE};
-
-/// Columns of a slice.
-const ROW: u32 = Swizzled::<half::f16>::ROW;
 
 /// Writes the tiles of [k, d] centroids, or of more groups of them, as many as blocks are launched for, each in tiles of its own: `[⌈k/128⌉, ⌈d/64⌉, 128, 64]` in the layout of [`Swizzled`] with zeros beyond the
 /// matrix, and what scores begin with, in three parts, `[⌈k/128⌉, 128, 16]` in the layout of [`Narrow`], and
@@ -30,7 +27,8 @@ pub fn tiles<T: Half>(
     let within = tile - group * each;
     let (centroids, c_norms) =
         (centroids.skip(group as u64 * k as u64 * d as u64), c_norms.skip(group as u64 * k as u64));
-    lay(centroids, |y| within * TILE + y, tiles, tile, part, k, d);
+    let place = |y: u32, x: u32| Swizzled::<T>::place(y, x / 8) + x % 8;
+    lay(centroids, Swizzled::<T>::ROW, |y| within * TILE + y, place, tiles, tile, part, k, d);
     let y = part * (TILE / PARTS) + thread_index() / Narrow::<T>::ROW;
     if thread_index() < TILE / PARTS * Narrow::<T>::ROW {
         let (centroid, column) = (within * TILE + y, thread_index() % Narrow::<T>::ROW);
@@ -56,23 +54,34 @@ pub fn tiles<T: Half>(
     }
 }
 
-/// Writes a part of a tile: rows of k centroids, zeros beyond. `row` says which row lies at which place.
+/// Writes a part of a tile in slices of `columns` columns: rows of k centroids, zeros beyond. `row` says which row lies at
+/// which place, `place` where an element lies in a slice.
 #[inline(always)]
-fn lay<T: Half>(centroids: In<T>, row: impl Fn(u32) -> u32, tiles: Out<T>, tile: u32, part: u32, k: u32, d: u32) {
-    let slices = d.div_ceil(ROW);
+fn lay<T: Half>(
+    centroids: In<T>,
+    columns: u32,
+    row: impl Fn(u32) -> u32,
+    place: impl Fn(u32, u32) -> u32,
+    tiles: Out<T>,
+    tile: u32,
+    part: u32,
+    k: u32,
+    d: u32,
+) {
+    let slices = d.div_ceil(columns);
     for slice in 0..slices {
-        let first = (tile as u64 * slices as u64 + slice as u64) * (TILE * ROW) as u64;
+        let first = (tile as u64 * slices as u64 + slice as u64) * (TILE * columns) as u64;
         let mut element = thread_index();
-        while element < TILE / PARTS * ROW {
-            let (y, x) = (part * (TILE / PARTS) + element / ROW, element % ROW);
-            let value = or_zero(centroids, row(y) as u64, k as u64, slice * ROW + x, d);
-            tiles.set(first + (Swizzled::<T>::place(y, x / 8) + x % 8) as u64, value);
+        while element < TILE / PARTS * columns {
+            let (y, x) = (part * (TILE / PARTS) + element / columns, element % columns);
+            let value = or_zero(centroids, row(y) as u64, k as u64, slice * columns + x, d);
+            tiles.set(first + place(y, x) as u64, value);
             element += block_size();
         }
     }
 }
 
-/// The same for more than 128 columns, in the order that `order` gives; what scores begin with, whole, `[⌈k/128⌉, 128]`; and
+/// The same for more than 128 columns, `[⌈k/128⌉, ⌈d/32⌉, 128, 32]` in the layout of [`Slim`], in the order that `order` gives; what scores begin with, whole, `[⌈k/128⌉, 128]`; and
 /// what the margins of a tile share, `[⌈k/128⌉, 4]`. `PARTS` blocks per tile.
 #[inline(always)]
 pub fn tiles_long<T: Half>(
@@ -92,7 +101,7 @@ pub fn tiles_long<T: Half>(
         let place = tile * TILE + y;
         if place < k { order.get(place as u64) } else { k }
     };
-    lay(centroids, label, tiles, tile, part, k, d);
+    lay(centroids, Slim::<T>::ROW, label, Slim::<T>::place, tiles, tile, part, k, d);
     if part > 0 || thread_index() >= WARP {
         return;
     }
