@@ -459,7 +459,7 @@ fn between(centroids: &[f32], n: usize, d: usize) -> Vec<f32> {
             let (a, b) = (row(i * 11), row(i * 37 + 2));
             let side = if i % 5 == 0 { 0.0 } else { (i % 3) as f32 - 1.0 };
             let shift = side * 2.0_f32.powi(-(i as i32 % 22));
-            (0..d).map(|j| (a[j] + b[j]) / 2.0 + (b[j] - a[j]) * shift).collect::<Vec<_>>()
+            (0..d).map(|j| f32::midpoint(a[j], b[j]) + (b[j] - a[j]) * shift).collect::<Vec<_>>()
         })
         .collect()
 }

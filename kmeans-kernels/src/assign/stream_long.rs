@@ -227,11 +227,21 @@ fn copy_rows<T: Half>(block: Block<T>, points: Points<T>) {
                 }
                 block.barriers.wait(row_free(ring.index), ring.parity ^ 1);
                 let column = slice * Swizzled::<T>::ROW + piece * PIECE;
-                let mut y = start;
-                while y < ROWS {
-                    let row = step.first + y as u64;
-                    copy_piece(block.rows, ring.index * ROWS + y, piece, points, row, column);
-                    y += each;
+                // A row of whole pieces begins at a multiple of 16 bytes, as the matrix does.
+                let Points { elements, n, d, .. } = points;
+                if d.is_multiple_of(PIECE) && column < d && step.first + ROWS as u64 <= n {
+                    let from = (step.first + start as u64) * d as u64 + column as u64;
+                    for i in 0..ROWS / each {
+                        let (y, further) = (start + i * each, (i * each) as u64 * d as u64);
+                        block.rows.copy_async(ring.index * ROWS + y, piece, elements, from + further);
+                    }
+                } else {
+                    let mut y = start;
+                    while y < ROWS {
+                        let row = step.first + y as u64;
+                        copy_piece(block.rows, ring.index * ROWS + y, piece, points, row, column);
+                        y += each;
+                    }
                 }
                 commit_copies();
                 ring.next(block.row_places);
@@ -363,7 +373,9 @@ struct Work<'a, T> {
     points: Points<'a, T>,
     tiles: Tiles<'a, T>,
     results: Results<'a>,
+    /// The group's first row in the block, and the lane's first.
     group: u32,
+    own: u32,
     runs: Runs,
     largest: u32,
     /// What is begun next, and what is released next.
@@ -386,7 +398,7 @@ impl<T: Half> Work<'_, T> {
             block.barriers.wait(row_full(row.index), row.parity);
         }
         block.barriers.wait(tile_full(tile.index), tile.parity);
-        let a = block.rows.half_descriptor(row.index * ROWS + self.group * GROUP, half % 2);
+        let a = block.rows.half_descriptor(row.index * ROWS + self.group, half % 2);
         let b = block.tiles.descriptor(tile.index * TILE);
         if half == 0 {
             begin_first_slim_product::<T>(a, b, sums);
@@ -408,12 +420,6 @@ impl<T: Half> Work<'_, T> {
             }
         }
         self.back.next(block, step, half);
-    }
-
-    /// The lane's first row of those of a step.
-    #[inline(always)]
-    fn own(&self, step: Step) -> u64 {
-        step.first + (warp_index() * 16 + lane() / 4) as u64
     }
 
     #[inline(always)]
@@ -438,7 +444,7 @@ impl<T: Half> Work<'_, T> {
     fn note(&mut self, sums: &Wide, found: Found) {
         self.leading.note(sums, found, self.before.tile, self.runs);
         if self.before.tile + 1 == self.block.count {
-            self.leading.conclude(self.own(self.before), self.points.n, self.tiles.order, self.results);
+            self.leading.conclude(self.before.first + self.own as u64, self.points.n, self.tiles.order, self.results);
         }
     }
 
@@ -467,7 +473,7 @@ impl<T: Half> Work<'_, T> {
             self.note(sums_before, found);
         }
         if step.tile == 0 {
-            let own = self.own(step);
+            let own = step.first + self.own as u64;
             self.leading = Leading::new([self.lengths(own), self.lengths(own + 8)]);
         }
         wait_earlier_products::<1>();
@@ -492,7 +498,8 @@ fn compute<T: Half>(block: Block<T>, points: Points<T>, tiles: Tiles<T>, results
         points,
         tiles,
         results,
-        group: warp_index() / 4,
+        group: warp_index() / 4 * GROUP,
+        own: warp_index() * 16 + lane() / 4,
         runs: Runs::new(block.count),
         largest: tiles.largest.get(0),
         front: Position::START,

@@ -63,7 +63,7 @@ pub(super) fn read(
     let field = |shift: u32| ((descriptor >> shift) & 0x3fff) << 4;
     let (start, across, down) = (field(0), field(16), field(32));
     // A swizzled tile may begin at any step of 16 columns of its first row.
-    let (offset, alignment) = if is_swizzled { (start % 128 & !31, 1024) } else { (0, 128) };
+    let (offset, alignment) = if is_swizzled { (start % 128 / 32 * 32, 1024) } else { (0, 128) };
     if !(start - offset).is_multiple_of(alignment) {
         return Err(FaultKind::Misaligned { memory: "shared memory", address: start, size: alignment as u32 });
     }
