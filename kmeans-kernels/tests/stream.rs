@@ -186,7 +186,8 @@ fn of_singles(
 ) -> (Vec<u32>, usize) {
     let d = centre.len();
     let (n, k, width) = ((points.len() / d) as u64, (centroids.len() / d) as u32, d.next_multiple_of(8) as u32);
-    let centred = points.iter().chain(centroids).enumerate().map(|(i, v)| (v - centre[i % d]).abs());
+    // By the points alone, as the host does it: centroids of a start may be far beyond them.
+    let centred = points.iter().enumerate().map(|(i, v)| (v - centre[i % d]).abs());
     let exponent = centred.fold(0.0, f32::max).max(f32::MIN_POSITIVE).log2().ceil() as i32;
     let scale = 2.0_f32.powi((9 - exponent).min(126));
     let emulator = Emulator::new(seed);
