@@ -351,8 +351,6 @@ struct Position {
 }
 
 impl Position {
-    const START: Self = Self { row: Ring::START, tile: Ring::START };
-
     /// Goes on after slice `half` of a tile.
     #[inline(always)]
     fn next<T: Half>(&mut self, block: Block<T>, step: Step, half: u32) {
@@ -367,6 +365,13 @@ impl Position {
     }
 }
 
+/// The places of a product's slices: of the tile, and of the row if nobody needs it after that.
+#[derive(Clone, Copy)]
+struct Used {
+    tile: u32,
+    row: Option<u32>,
+}
+
 /// The work of a group of four warps: computes scores and looks through them.
 struct Work<'a, T> {
     block: Block<'a, T>,
@@ -378,12 +383,13 @@ struct Work<'a, T> {
     own: u32,
     runs: Runs,
     largest: u32,
-    /// What is begun next, and what is released next.
-    front: Position,
-    back: Position,
+    /// What is begun next.
+    position: Position,
     step: Step,
     /// The step whose scores are looked through next; tile `count` for none at first.
     before: Step,
+    /// What its last product uses.
+    last: Used,
     /// The place of its starts and bound.
     starts: u32,
     leading: Leading,
@@ -392,9 +398,9 @@ struct Work<'a, T> {
 impl<T: Half> Work<'_, T> {
     /// Waits for the next slices and begins their product.
     #[inline(always)]
-    fn begin(&mut self, half: u32, sums: &mut Wide) {
-        let (block, Position { row, tile }) = (self.block, self.front);
-        if half.is_multiple_of(2) && (!block.stays || self.step.tile == 0) {
+    fn begin(&mut self, half: u32, sums: &mut Wide) -> Used {
+        let (block, step, Position { row, tile }) = (self.block, self.step, self.position);
+        if half.is_multiple_of(2) && (!block.stays || step.tile == 0) {
             block.barriers.wait(row_full(row.index), row.parity);
         }
         block.barriers.wait(tile_full(tile.index), tile.parity);
@@ -406,20 +412,20 @@ impl<T: Half> Work<'_, T> {
             begin_slim_product::<T>(a, b, sums);
         }
         commit_products();
-        self.front.next(block, self.step, half);
+        self.position.next(block, step, half);
+        let is_last = block.ends_slice(half) && (!block.stays || step.tile + 1 == block.count);
+        Used { tile: tile.index, row: is_last.then_some(row.index) }
     }
 
-    /// Lets the oldest slices be replaced, those of rows if they are not needed any more.
+    /// Lets slices be replaced.
     #[inline(always)]
-    fn release(&mut self, step: Step, half: u32) {
-        let block = self.block;
+    fn release(&self, used: Used) {
         if lane() == 0 {
-            block.barriers.arrive(tile_free(self.back.tile.index));
-            if block.ends_slice(half) && (!block.stays || step.tile + 1 == block.count) {
-                block.barriers.arrive(row_free(self.back.row.index));
+            self.block.barriers.arrive(tile_free(used.tile));
+            if let Some(row) = used.row {
+                self.block.barriers.arrive(row_free(row));
             }
         }
-        self.back.next(block, step, half);
     }
 
     #[inline(always)]
@@ -456,19 +462,19 @@ impl<T: Half> Work<'_, T> {
         if IS_FIRST {
             wait_products::<0>(sums_before);
         }
-        self.begin(0, sums);
+        let first = self.begin(0, sums);
         if !IS_FIRST {
             wait_products::<1>(sums_before);
         }
         let is_any = !IS_FIRST || before.tile != block.count;
         if is_any {
-            self.release(before, block.halves - 1);
+            self.release(self.last);
         }
-        self.begin(1, sums);
+        let second = self.begin(1, sums);
         let found = if is_any { self.look(sums_before) } else { Found::NOTHING };
-        self.begin(2, sums);
+        let mut last = self.begin(2, sums);
         wait_earlier_products::<2>();
-        self.release(step, 0);
+        self.release(first);
         if is_any {
             self.note(sums_before, found);
         }
@@ -477,12 +483,14 @@ impl<T: Half> Work<'_, T> {
             self.leading = Leading::new([self.lengths(own), self.lengths(own + 8)]);
         }
         wait_earlier_products::<1>();
-        self.release(step, 1);
+        self.release(second);
         for half in 3..block.halves {
-            self.begin(half, sums);
+            let next = self.begin(half, sums);
             wait_earlier_products::<1>();
-            self.release(step, half - 1);
+            self.release(last);
+            last = next;
         }
+        self.last = last;
         self.before = step;
         self.step.next(block.count);
         self.starts = (self.starts + 1) % STARTS;
@@ -502,10 +510,10 @@ fn compute<T: Half>(block: Block<T>, points: Points<T>, tiles: Tiles<T>, results
         own: warp_index() * 16 + lane() / 4,
         runs: Runs::new(block.count),
         largest: tiles.largest.get(0),
-        front: Position::START,
-        back: Position::START,
+        position: Position { row: Ring::START, tile: Ring::START },
         step,
         before: Step { tile: block.count, ..step },
+        last: Used { tile: 0, row: None },
         starts: STARTS - 1,
         leading: Leading::new([Lengths::NONE; 2]),
     };

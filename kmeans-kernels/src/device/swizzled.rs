@@ -82,14 +82,16 @@ impl<T: Half> Swizzled<'_, T> {
     /// bytes from one group of 8 rows to the next, and the swizzle.
     #[inline(always)]
     pub fn descriptor(self, row: u32) -> u64 {
-        self.half_descriptor(row, 0)
+        let address = self.tile.address() + row * Self::ROW * T::SIZE;
+        ((address & 0x3_ffff) >> 4) as u64 | 1 << 16 | (1024 >> 4) << 32 | 1 << 62
     }
 
     /// What names the columns from 32·`half` on of those rows.
     #[inline(always)]
     pub fn half_descriptor(self, row: u32, half: u32) -> u64 {
-        let address = self.tile.address() + row * Self::ROW * T::SIZE + half * 64;
-        ((address & 0x3_ffff) >> 4) as u64 | 1 << 16 | (1024 >> 4) << 32 | 1 << 62
+        // Shared memory ends below 2¹⁸ bytes: the sum does not leave its bits, and what does not change is computed once.
+        let first = (self.tile.address() & 0x3_ffff) >> 4 | 1 << 16;
+        (first + row * (Self::ROW * T::SIZE / 16) + half * 4) as u64 | (1024 >> 4) << 32 | 1 << 62
     }
 }
 
@@ -188,7 +190,7 @@ impl<T: Half> Slim<'_, T> {
     /// columns to the next and 512 bytes from one group of 8 rows to the next.
     #[inline(always)]
     pub fn descriptor(self, row: u32) -> u64 {
-        let address = self.tile.address() + row * Self::ROW * T::SIZE;
-        ((address & 0x3_ffff) >> 4) as u64 | (128 >> 4) << 16 | (512 >> 4) << 32
+        let first = (self.tile.address() & 0x3_ffff) >> 4 | (128 >> 4) << 16;
+        (first + row * (Self::ROW * T::SIZE / 16)) as u64 | (512 >> 4) << 32
     }
 }
