@@ -5,9 +5,9 @@ use half::f16;
 use kmeans_core::launch::Geometry;
 use kmeans_kernels::device::emulated::{Emulator, Fault, FaultKind};
 use kmeans_kernels::device::{
-    Barriers, In, Narrow, Out, Shared, SharedMemory, Swizzled, Wide, begin_first_product, begin_narrow_product,
-    begin_product, commit_products, fence_tiles, publish_barriers, sync_block, sync_warp, thread_index,
-    wait_earlier_products, wait_products,
+    Barriers, In, Narrow, Out, Shared, SharedMemory, Swizzled, Wide, begin_first_slim_product, begin_narrow_product,
+    begin_product, begin_slim_product, commit_products, fence_tiles, publish_barriers, sync_block, sync_warp,
+    thread_index, wait_earlier_products, wait_products,
 };
 
 const SEEDS: std::ops::Range<u64> = 0..20;
@@ -260,7 +260,10 @@ fn a_second_product_adds_or_begins_anew() {
                 wait_products::<0>(sums);
                 *sums = [[1.0; 4]; 16];
                 if anew {
-                    begin_first_product::<f16>(b.descriptor(0), b.descriptor(0), sums);
+                    // The same in two halves.
+                    let [first, second] = [0, 1].map(|half| b.half_descriptor(0, half));
+                    begin_first_slim_product::<f16>(first, first, sums);
+                    begin_slim_product::<f16>(second, second, sums);
                 } else {
                     begin_product::<f16>(b.descriptor(0), b.descriptor(0), sums);
                 }

@@ -9,7 +9,7 @@ use kmeans_core::reference;
 use kmeans_kernels::assign::plan::Slices;
 use kmeans_kernels::assign::stream::{stream, stream_rounded};
 use kmeans_kernels::assign::stream_long::{stream_long, stream_long_rounded};
-use kmeans_kernels::assign::{halves, settle, stream_mma, tiles};
+use kmeans_kernels::assign::{halves, order, settle, stream_mma, tiles};
 use kmeans_kernels::device::emulated::{Buffer, Emulator};
 use kmeans_kernels::device::{Half, Number};
 
@@ -43,12 +43,19 @@ impl Open {
         &self,
         emulator: &Emulator,
         (points, centroids): (&Buffer<T>, &Buffer<T>),
+        order: Option<&Buffer<u32>>,
         (n, k, d): (u64, u32, u32),
     ) -> Vec<u32> {
         let (x, c, labels) = (points.input(), centroids.input(), self.labels.output());
-        launch(emulator, &contract::ASSIGN_SETTLE, contract::assign_settle(n, MULTIPROCESSORS), || {
-            let (rows, codes, count) = (self.rows.input(), self.codes.input(), self.count.input());
-            settle::settle(x, c, self.others.input(), rows, codes, count, self.room, labels, n, k, d);
+        let kernel = if order.is_some() { &contract::ASSIGN_SETTLE_ORDERED } else { &contract::ASSIGN_SETTLE };
+        launch(emulator, kernel, contract::assign_settle(n, MULTIPROCESSORS), || {
+            let (others, rows, codes) = (self.others.input(), self.rows.input(), self.codes.input());
+            let count = self.count.input();
+            if let Some(order) = order {
+                settle::settle_ordered(x, c, order.input(), others, rows, codes, count, self.room, labels, n, k, d);
+            } else {
+                settle::settle(x, c, others, rows, codes, count, self.room, labels, n, k, d);
+            }
         });
         self.labels.to_vec()
     }
@@ -90,6 +97,42 @@ fn lay_out<T: Half>(
     (laid, starts, plain)
 }
 
+/// Centroids of more than 128 columns as tiles, in the order of their norms.
+struct Ordered<T> {
+    tiles: Buffer<T>,
+    starts: Buffer<f32>,
+    bounds: Buffer<f32>,
+    order: Buffer<u32>,
+}
+
+impl<T: Half> Ordered<T> {
+    fn new(
+        emulator: &Emulator,
+        centroids: &Buffer<T>,
+        (norms, errors): (&Buffer<f32>, &Buffer<f32>),
+        largest: &Buffer<u32>,
+        (k, d): (u32, u32),
+    ) -> Self {
+        let count = k.div_ceil(128) as usize;
+        let ordered = Self {
+            tiles: emulator.uninitialised("tiles", count * d.div_ceil(32) as usize * 128 * 32),
+            starts: emulator.uninitialised("plain starts", count * 128),
+            bounds: emulator.uninitialised("bounds", count * 4),
+            order: emulator.uninitialised("order", k as usize),
+        };
+        launch(emulator, &contract::ASSIGN_ORDER, contract::assign_order(), || {
+            order::order(norms.input(), ordered.order.output(), k);
+        });
+        launch(emulator, &contract::ASSIGN_TILES_LONG, contract::assign_tiles(1, k), || {
+            let (c, norms, errors) = (centroids.input(), norms.input(), errors.input());
+            let (order, largest) = (ordered.order.input(), largest.input());
+            let (tiles, starts, bounds) = (ordered.tiles.output(), ordered.starts.output(), ordered.bounds.output());
+            tiles::tiles_long(c, norms, errors, order, largest, tiles, starts, bounds, k, d);
+        });
+        ordered
+    }
+}
+
 /// Labels of 16-bit points, and how many rows had to be settled.
 fn of_halves<T: Half>(tier: Tier, points: &[T], centroids: &[T], d: usize, room: u32, seed: u64) -> (Vec<u32>, usize) {
     let (n, k, d) = ((points.len() / d) as u64, (centroids.len() / d) as u32, d as u32);
@@ -105,6 +148,9 @@ fn of_halves<T: Half>(tier: Tier, points: &[T], centroids: &[T], d: usize, room:
     let (x_norms, _) = lengths(&points, n);
     let (c_norms, largest) = lengths(&centroids, k as u64);
     let (laid, starts, plain) = lay_out(&emulator, &centroids, &c_norms, &largest, (k, d));
+    let errors = emulator.buffer("errors", &vec![0.0; k as usize]);
+    let ordered = (tier == Tier::Hopper && d > 128)
+        .then(|| Ordered::new(&emulator, &centroids, (&c_norms, &errors), &largest, (k, d)));
     let open = Open::new(&emulator, n as usize, room);
     let (kernel, geometry) = kernel(tier, n, d, false);
     launch(&emulator, kernel, geometry, || {
@@ -114,9 +160,11 @@ fn of_halves<T: Half>(tier: Tier, points: &[T], centroids: &[T], d: usize, room:
         if tier == Tier::Ampere {
             let starts = plain.input();
             stream_mma::stream(x, tiles, starts, norms, largest, labels, others, rows, codes, count, room, n, k, d);
-        } else if d > 128 {
-            let starts = plain.input();
-            stream_long(x, tiles, starts, norms, largest, labels, others, rows, codes, count, room, n, k, d);
+        } else if let Some(Ordered { tiles, starts, bounds, order }) = &ordered {
+            let (tiles, starts, bounds, order) = (tiles.input(), starts.input(), bounds.input(), order.input());
+            stream_long(
+                x, tiles, starts, bounds, order, norms, largest, labels, others, rows, codes, count, room, n, k, d,
+            );
         } else {
             let stream = if d <= 64 { stream::<T, Slices<1>> } else { stream::<T, Slices<2>> };
             let starts = starts.input();
@@ -124,7 +172,7 @@ fn of_halves<T: Half>(tier: Tier, points: &[T], centroids: &[T], d: usize, room:
         }
     });
     let settled = open.others.to_vec().iter().filter(|&&other| other != u32::MAX).count();
-    (open.settle(&emulator, (&points, &centroids), (n, k, d)), settled)
+    (open.settle(&emulator, (&points, &centroids), ordered.as_ref().map(|o| &o.order), (n, k, d)), settled)
 }
 
 /// Labels of `f32` points, and how many rows had to be settled.
@@ -138,7 +186,8 @@ fn of_singles(
 ) -> (Vec<u32>, usize) {
     let d = centre.len();
     let (n, k, width) = ((points.len() / d) as u64, (centroids.len() / d) as u32, d.next_multiple_of(8) as u32);
-    let centred = points.iter().chain(centroids).enumerate().map(|(i, v)| (v - centre[i % d]).abs());
+    // By the points alone, as the host does it: centroids of a start may be far beyond them.
+    let centred = points.iter().enumerate().map(|(i, v)| (v - centre[i % d]).abs());
     let exponent = centred.fold(0.0, f32::max).max(f32::MIN_POSITIVE).log2().ceil() as i32;
     let scale = 2.0_f32.powi((9 - exponent).min(126));
     let emulator = Emulator::new(seed);
@@ -167,8 +216,10 @@ fn of_singles(
         (rounded, norms, errors, largest)
     };
     let (rounded, x_norms, x_errors, _) = round(&points, n);
-    let (c_rounded, c_norms, _, largest) = round(&centroids, k as u64);
+    let (c_rounded, c_norms, c_errors, largest) = round(&centroids, k as u64);
     let (laid, starts, plain) = lay_out(&emulator, &c_rounded, &c_norms, &largest, (k, width));
+    let ordered = (tier == Tier::Hopper && width > 128)
+        .then(|| Ordered::new(&emulator, &c_rounded, (&c_norms, &c_errors), &largest, (k, width)));
     let open = Open::new(&emulator, n as usize, room);
     let (kernel, geometry) = kernel(tier, n, width, true);
     launch(&emulator, kernel, geometry, || {
@@ -180,10 +231,11 @@ fn of_singles(
             stream_mma::stream_rounded(
                 x, tiles, starts, norms, errors, largest, labels, others, rows, codes, count, room, n, k, width,
             );
-        } else if width > 128 {
-            let starts = plain.input();
+        } else if let Some(Ordered { tiles, starts, bounds, order }) = &ordered {
+            let (tiles, starts, bounds, order) = (tiles.input(), starts.input(), bounds.input(), order.input());
             stream_long_rounded(
-                x, tiles, starts, norms, errors, largest, labels, others, rows, codes, count, room, n, k, width,
+                x, tiles, starts, bounds, order, norms, errors, largest, labels, others, rows, codes, count, room, n,
+                k, width,
             );
         } else {
             let stream = if width <= 64 { stream_rounded::<Slices<1>> } else { stream_rounded::<Slices<2>> };
@@ -192,7 +244,7 @@ fn of_singles(
         }
     });
     let settled = open.others.to_vec().iter().filter(|&&other| other != u32::MAX).count();
-    (open.settle(&emulator, (&points, &centroids), (n, k, d as u32)), settled)
+    (open.settle(&emulator, (&points, &centroids), ordered.as_ref().map(|o| &o.order), (n, k, d as u32)), settled)
 }
 
 /// Shapes (n, k, d): ones, one more and one less than tiles of rows, of centroids and of columns, several rounds per block.
@@ -390,4 +442,70 @@ fn no_points_need_no_labels() {
         let (labels, _) = of_halves::<f16>(tier, &[], &[f16::ONE; 200], 200, 4, 1);
         assert!(labels.is_empty());
     }
+}
+
+/// Centroids of lengths from 1/4 to 16 times the usual, in no order, each twice: `k` of them.
+fn mixed_lengths(k: usize, d: usize) -> Vec<f32> {
+    let some = numbers::<f32>(Data::Grid, k.div_ceil(2) * d, 21);
+    let length = |c: usize| 2.0_f32.powi((c * 5 % 7) as i32 - 2) / 16.0;
+    (0..k).flat_map(|c| some[c / 2 * d..][..d].iter().map(move |v| v * length(c / 2))).collect()
+}
+
+/// Points by pairs of centroids: half way between them, and off that by less and less.
+fn between(centroids: &[f32], n: usize, d: usize) -> Vec<f32> {
+    let k = centroids.len() / d;
+    let row = |c: usize| &centroids[c % k * d..][..d];
+    (0..n)
+        .flat_map(|i| {
+            let (a, b) = (row(i * 11), row(i * 37 + 2));
+            let side = if i % 5 == 0 { 0.0 } else { (i % 3) as f32 - 1.0 };
+            let shift = side * 2.0_f32.powi(-(i as i32 % 22));
+            (0..d).map(|j| f32::midpoint(a[j], b[j]) + (b[j] - a[j]) * shift).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[test]
+fn long_and_short_centroids_of_many_columns_give_the_labels() {
+    let d = 136;
+    for (n, k) in [(9, 1), (130, 127), (150, 300)] {
+        let centroids = mixed_lengths(k, d);
+        let points = between(&centroids, n, d);
+        check_tier(Tier::Hopper, &format!("mixed lengths, k {k}"), &points, &centroids, d, 20);
+        // A centroid of zeros, and one that no 16-bit margin reaches.
+        let mut odd = centroids.clone();
+        odd[..d].fill(0.0);
+        odd[(k - 1) * d..].fill(3e4);
+        check_tier(Tier::Hopper, &format!("zeros and far off, k {k}"), &points, &odd, d, 20);
+        odd[(k - 1) * d..].fill(1e30);
+        let (labels, _) = of_singles(Tier::Hopper, &points, &odd, &vec![0.0; d], 20, 5);
+        assert_eq!(labels, reference::assign(&points, d, &odd), "a huge one, k {k}");
+    }
+}
+
+#[test]
+fn centroids_of_equal_length_are_told_apart_by_label() {
+    // The same numbers with other signs: D ties exactly for points on few columns, and any order in the tiles is allowed.
+    let (n, k, d) = (70, 260, 130);
+    let base = numbers::<f32>(Data::Grid, d, 31);
+    let sign = |c: usize, j: usize| if (c * 31 + j * 17) % 11 < 5 { -1.0 } else { 1.0 };
+    let centroids: Vec<f32> =
+        (0..k).flat_map(|c| (0..d).map(|j| base[j] * sign(c % 90, j)).collect::<Vec<_>>()).collect();
+    let points: Vec<f32> = (0..n * d).map(|i| if i % d == i / d % 7 { 1.5 } else { 0.0 }).collect();
+    let settled = check_tier(Tier::Hopper, "equal lengths", &points, &centroids, d, 30);
+    assert!(settled.iter().all(|&s| s == n), "{settled:?}");
+}
+
+#[test]
+fn a_few_long_centroids_do_not_widen_the_margins_of_short_ones() {
+    let (n, k, d) = (200, 270, 144);
+    let mut centroids = numbers::<f32>(Data::Unit, k * d, 41);
+    let points: Vec<f32> =
+        (0..n).flat_map(|i| centroids[i * d..][..d].iter().map(|v| v * 1.25).collect::<Vec<_>>()).collect();
+    // The last tile has nothing but long ones.
+    for c in 256..k {
+        centroids[c * d..][..d].iter_mut().for_each(|v| *v *= 1000.0);
+    }
+    let settled = check_tier(Tier::Hopper, "few long", &points, &centroids, d, 30);
+    assert_eq!(settled[0], 0);
 }

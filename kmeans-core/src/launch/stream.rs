@@ -17,6 +17,9 @@
 //! [`ASSIGN_SETTLE`] reads the f32 numbers. Any `centre` gives right labels, and so does any `scale`: a centre near the
 //! middle of the data, and a scale that fills f16, leave less to settle.
 //!
+//! For more than 128 columns on tier hopper, [`ASSIGN_ORDER`] and [`ASSIGN_TILES_LONG`] take the place of the tiles, and
+//! [`ASSIGN_SETTLE_ORDERED`] that of [`ASSIGN_SETTLE`]: each tile has a margin of its own, and centroids that are alike share one.
+//!
 //! On tier ampere [`ASSIGN_STREAM_MMA`] and [`ASSIGN_STREAM_MMA_ROUNDED`] take the place of the streams, with `plain_starts` for any d.
 //!
 //! All arrays begin at multiples of 16 bytes. d is below 2¹⁶ and k at most 2²⁵.
@@ -77,7 +80,7 @@ pub const ASSIGN_TILES: Kernel = kernel(
     256,
     &[
         CENTROIDS,
-        input("c_norms", Type::F32, "[k]"),
+        C_NORMS,
         input("largest", Type::U32, "[1]"),
         output("tiles", Type::T, "[⌈k/128⌉, ⌈d/64⌉, 128, 64]"),
         output("starts", Type::T, "[⌈k/128⌉, 128, 16]"),
@@ -87,9 +90,38 @@ pub const ASSIGN_TILES: Kernel = kernel(
     ],
 );
 
+const C_NORMS: Argument = input("c_norms", Type::F32, "[k]");
+/// The label of each place in the tiles.
+const ORDER: Argument = input("order", Type::U32, "[k]");
+/// Labels in the order of their norms. Launch: one block.
+pub const ASSIGN_ORDER: Kernel = kernel("assign_order", &[], 1024, &[C_NORMS, output("order", Type::U32, "[k]"), K]);
+/// Centroids as tiles, in an order; `c_errors` is as [`ASSIGN_HALVES`] writes it, zeros for what was not rounded. Launch:
+/// [`assign_tiles`].
+pub const ASSIGN_TILES_LONG: Kernel = kernel(
+    "assign_tiles_long",
+    HALF_TYPES,
+    256,
+    &[
+        CENTROIDS,
+        C_NORMS,
+        input("c_errors", Type::F32, "[k]"),
+        ORDER,
+        input("largest", Type::U32, "[1]"),
+        output("tiles", Type::T, "[⌈k/128⌉, ⌈d/32⌉, 128, 32]"),
+        output("plain_starts", Type::F32, "[⌈k/128⌉, 128]"),
+        output("bounds", Type::F32, "[⌈k/128⌉, 4]"),
+        K,
+        D,
+    ],
+);
+
 pub(super) const TILES: Argument = input("tiles", Type::T, "[⌈k/128⌉, ⌈d/64⌉, 128, 64]");
 pub(super) const STARTS: Argument = input("starts", Type::T, "[⌈k/128⌉, 128, 16]");
 pub(super) const PLAIN_STARTS: Argument = input("plain_starts", Type::F32, "[⌈k/128⌉, 128]");
+const SLIM_TILES: Argument = input("tiles", Type::T, "[⌈k/128⌉, ⌈d/32⌉, 128, 32]");
+const SLIM_HALF_TILES: Argument = input("tiles", Type::F16, "[⌈k/128⌉, ⌈d/32⌉, 128, 32]");
+/// What the margins of a tile share.
+const TILE_BOUNDS: Argument = input("bounds", Type::F32, "[⌈k/128⌉, 4]");
 pub(super) const X_NORMS: Argument = input("x_norms", Type::F32, "[n]");
 pub(super) const OTHERS_OUT: Argument = output("others", Type::U32, "[n]");
 /// Room for rows with more candidates than two, a few per cent of n; `open` counts them, and the host has set it to zero.
@@ -115,7 +147,24 @@ pub const ASSIGN_STREAM_LONG: Kernel = kernel(
     "assign_stream_long",
     HALF_TYPES,
     352,
-    &[POINTS, TILES, PLAIN_STARTS, X_NORMS, LARGEST, LABELS_OUT, OTHERS_OUT, OPEN[0], OPEN[1], OPEN[2], ROOM, N, K, D],
+    &[
+        POINTS,
+        SLIM_TILES,
+        PLAIN_STARTS,
+        TILE_BOUNDS,
+        ORDER,
+        X_NORMS,
+        LARGEST,
+        LABELS_OUT,
+        OTHERS_OUT,
+        OPEN[0],
+        OPEN[1],
+        OPEN[2],
+        ROOM,
+        N,
+        K,
+        D,
+    ],
 );
 pub(super) const HALVES: Argument = input("halves", Type::F16, "[n, d]");
 pub(super) const HALF_TILES: Argument = input("tiles", Type::F16, "[⌈k/128⌉, ⌈d/64⌉, 128, 64]");
@@ -155,6 +204,38 @@ pub const ASSIGN_STREAM_LONG_ROUNDED: Kernel = kernel(
     352,
     &[
         HALVES,
+        SLIM_HALF_TILES,
+        PLAIN_STARTS,
+        TILE_BOUNDS,
+        ORDER,
+        X_NORMS,
+        X_ERRORS,
+        LARGEST_2,
+        LABELS_OUT,
+        OTHERS_OUT,
+        OPEN[0],
+        OPEN[1],
+        OPEN[2],
+        ROOM,
+        N,
+        K,
+        D,
+    ],
+);
+/// By tier ampere: labels, or candidates, of points of any number of columns. Launch: [`assign_stream_mma`].
+pub const ASSIGN_STREAM_MMA: Kernel = kernel(
+    "assign_stream_mma",
+    HALF_TYPES,
+    384,
+    &[POINTS, TILES, PLAIN_STARTS, X_NORMS, LARGEST, LABELS_OUT, OTHERS_OUT, OPEN[0], OPEN[1], OPEN[2], ROOM, N, K, D],
+);
+/// The same for rounded points, d being their width. Launch: [`assign_stream_mma`].
+pub const ASSIGN_STREAM_MMA_ROUNDED: Kernel = kernel(
+    "assign_stream_mma_rounded",
+    &[],
+    384,
+    &[
+        HALVES,
         HALF_TILES,
         PLAIN_STARTS,
         X_NORMS,
@@ -171,11 +252,6 @@ pub const ASSIGN_STREAM_LONG_ROUNDED: Kernel = kernel(
         D,
     ],
 );
-/// By tier ampere: labels, or candidates, of points of any number of columns. Launch: [`assign_stream_mma`].
-pub const ASSIGN_STREAM_MMA: Kernel = Kernel { name: "assign_stream_mma", block: 384, ..ASSIGN_STREAM_LONG };
-/// The same for rounded points, d being their width. Launch: [`assign_stream_mma`].
-pub const ASSIGN_STREAM_MMA_ROUNDED: Kernel =
-    Kernel { name: "assign_stream_mma_rounded", block: 384, ..ASSIGN_STREAM_LONG_ROUNDED };
 /// Labels of the rows that are open. Launch: [`assign_settle`].
 pub const ASSIGN_SETTLE: Kernel = kernel(
     "assign_settle",
@@ -184,6 +260,26 @@ pub const ASSIGN_SETTLE: Kernel = kernel(
     &[
         POINTS,
         CENTROIDS,
+        input("others", Type::U32, "[n]"),
+        input("open_rows", Type::U64, "[room]"),
+        input("open_codes", Type::U32, "[room, 8]"),
+        input("open", Type::U32, "[1]"),
+        ROOM,
+        LABELS_OUT,
+        N,
+        K,
+        D,
+    ],
+);
+/// The same for places in tiles that have another order. Launch: [`assign_settle`].
+pub const ASSIGN_SETTLE_ORDERED: Kernel = kernel(
+    "assign_settle_ordered",
+    SINGLE_TYPES,
+    256,
+    &[
+        POINTS,
+        CENTROIDS,
+        ORDER,
         input("others", Type::U32, "[n]"),
         input("open_rows", Type::U64, "[room]"),
         input("open_codes", Type::U32, "[room, 8]"),
@@ -347,6 +443,11 @@ pub const fn assign_lengths(rows: u64) -> Geometry {
     ASSIGN_LENGTHS.blocks(at_most(rows.div_ceil(8), 2048) as u64, 0)
 }
 
+/// One block. Shared memory: a count for each of 2,048 buckets, and a sum per warp.
+pub const fn assign_order() -> Geometry {
+    ASSIGN_ORDER.blocks(1, 2048 * 4 + 32 * 8)
+}
+
 /// Blocks share a tile; `groups` groups of k centroids each, which begin at tiles of their own.
 pub const fn assign_tiles(groups: u32, k: u32) -> Geometry {
     ASSIGN_TILES.blocks(groups as u64 * k.div_ceil(TILE_ROWS) as u64 * TILE_PARTS as u64, 0)
@@ -365,10 +466,10 @@ pub const fn assign_stream(n: u64, d: u32, multiprocessors: u32) -> Geometry {
     ASSIGN_STREAM_128.blocks(at_most(n.div_ceil(STREAM_ROWS as u64), multiprocessors) as u64, shared)
 }
 
-/// A block per multiprocessor, or fewer if there are few rows. Shared memory: 14 slices of 128 rows of 128 bytes, starts of four
-/// tiles, 28 barriers.
+/// A block per multiprocessor, or fewer if there are few rows. Shared memory: 14 slices of 128 rows of 128 bytes, starts and bounds of
+/// four tiles, 60 barriers.
 pub const fn assign_stream_long(n: u64, multiprocessors: u32) -> Geometry {
-    let shared = 14 * 128 * 128 + 4 * TILE_ROWS * 4 + 28 * 8;
+    let shared = 14 * 128 * 128 + 4 * (TILE_ROWS + 4) * 4 + 60 * 8;
     ASSIGN_STREAM_LONG.blocks(at_most(n.div_ceil(STREAM_LONG_ROWS as u64), multiprocessors) as u64, shared)
 }
 

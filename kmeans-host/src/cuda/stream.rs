@@ -75,6 +75,14 @@ struct Clusters<T> {
     tiles: Tiles<T>,
     starts: Tiles<T>,
     plain_starts: Array<f32>,
+    ordered: Option<Ordered>,
+}
+
+/// What tiles of centroids in the order of their norms need, and zeros for errors of those that are not rounded.
+struct Ordered {
+    order: Array<u32>,
+    bounds: Array<f32>,
+    errors: Array<f32>,
 }
 
 /// Numbers of 16 bits: the points' own type, or f16.
@@ -112,6 +120,11 @@ fn is_half<T: Number>() -> bool {
 /// Columns of the matrix that tensor cores read.
 fn width<T: Number>(d: usize) -> usize {
     if is_half::<T>() { d } else { d.next_multiple_of(16) }
+}
+
+/// Whether each tile of centroids has a margin of its own.
+fn is_ordered<T: Number>(data: &Data<'_, T>) -> bool {
+    width::<T>(data.facts.d) > 128 && data.stream.gpu().tier.name == "hopper"
 }
 
 /// Room for rows with more than two candidates; any will do, but rows without room are compared with all centroids, which
@@ -170,7 +183,7 @@ pub fn bytes<T: Number>(facts: &Facts, k: usize) -> u64 {
     let (n, width) = (facts.n as u64, width::<T>(facts.d) as u64);
     let rounded = if is_half::<T>() { 4 } else { 2 * width + 8 };
     let k = k.next_multiple_of(TILE_ROWS as usize) as u64;
-    let tiles = 2 * k * width.next_multiple_of(64) + k * (32 + 4);
+    let tiles = 2 * k * width.next_multiple_of(64) + k * (32 + 4 + 9);
     n * (rounded + 4) + room(facts.n) as u64 * 40 + k * rounded + tiles
 }
 
@@ -349,7 +362,7 @@ impl<T: Number> Streaming<T> {
         data.stream.clear(&mut self.scalars)?;
         self.lay_out(data, centroids, &mut clusters)?;
         self.stream(data, &clusters, &mut plan, labels)?;
-        self.settle(data, centroids, plan.table(), k, labels)?;
+        self.settle(data, centroids, plan.table(), &clusters, labels)?;
         self.clusters = Some(clusters);
         Ok(())
     }
@@ -376,6 +389,24 @@ impl<T: Number> Streaming<T> {
             None => (read(centroids), &clusters.norms, T::STORED),
             Some(rounded) => (read(&rounded.halves), &rounded.norms, "f16"),
         };
+        let geometry = launch::assign_tiles(groups, k);
+        if let Some(Ordered { order, bounds, errors }) = &mut clusters.ordered {
+            data.launch(&launch::ASSIGN_ORDER, launch::assign_order(), &[read(norms), write(order), k_])?;
+            let errors = clusters.rounded.as_ref().map_or(&*errors, |rounded| &rounded.errors);
+            let arguments = [
+                matrix,
+                read(norms),
+                read(errors),
+                read(order),
+                read_part(&self.scalars, 0..1),
+                clusters.tiles.write(),
+                write(&mut clusters.plain_starts),
+                write(bounds),
+                k_,
+                d_,
+            ];
+            return data.stream.launch(&launch::ASSIGN_TILES_LONG, element, geometry, &arguments);
+        }
         let arguments = [
             matrix,
             read(norms),
@@ -386,7 +417,7 @@ impl<T: Number> Streaming<T> {
             k_,
             d_,
         ];
-        data.stream.launch(&launch::ASSIGN_TILES, element, launch::assign_tiles(groups, k), &arguments)
+        data.stream.launch(&launch::ASSIGN_TILES, element, geometry, &arguments)
     }
 
     /// Labels, or candidates for them.
@@ -416,14 +447,23 @@ impl<T: Number> Streaming<T> {
             };
             (warps_kernel(plan, half), geometry)
         };
-        let starts = if long || !is_hopper { read(&clusters.plain_starts) } else { clusters.starts.read() };
-        let tiles = clusters.tiles.read();
+        let mut tiles = vec![clusters.tiles.read()];
+        match &clusters.ordered {
+            Some(ordered) => tiles.extend([&clusters.plain_starts, &ordered.bounds].map(read)),
+            None if is_hopper => tiles.push(clusters.starts.read()),
+            None => tiles.push(read(&clusters.plain_starts)),
+        }
+        tiles.extend(clusters.ordered.iter().map(|ordered| read(&ordered.order)));
         // What is read and what is written of the scalars are apart.
         let (largest, open) = self.scalars.split(OPEN);
         let mut arguments = match &self.rows {
-            Rows::Half { norms } => vec![data.points.arg(), tiles, starts, read(norms), largest],
+            Rows::Half { norms } => {
+                let points = [data.points.arg()].into_iter();
+                points.chain(tiles).chain([read(norms), largest]).collect::<Vec<_>>()
+            }
             Rows::Rounded { points, .. } => {
-                vec![read(&points.halves), tiles, starts, read(&points.norms), read(&points.errors), largest]
+                let halves = [read(&points.halves)].into_iter();
+                halves.chain(tiles).chain([read(&points.norms), read(&points.errors), largest]).collect()
             }
         };
         let (labels, others) = (write(labels), write(&mut self.others));
@@ -457,16 +497,21 @@ impl<T: Number> Streaming<T> {
         data: &Data<'_, T>,
         centroids: &Array<T>,
         table: Option<&Table>,
-        k: usize,
+        clusters: &Clusters<T>,
         labels: &mut Array<u32>,
     ) -> Result<(), Error> {
         let mut arguments = vec![data.points.arg(), read(centroids)];
+        arguments.extend(clusters.ordered.as_ref().map(|ordered| read(&ordered.order)));
         arguments.extend(table.map(Table::ranges));
         arguments.extend([read(&self.others), read(&self.open_rows), read(&self.open_codes)]);
         arguments.extend([read_part(&self.scalars, OPEN..OPEN + 1), Arg::U32(self.room), write(labels)]);
-        arguments.extend([Arg::U64(data.n()), Arg::U32(k as u32), Arg::U32(data.d())]);
+        arguments.extend([Arg::U64(data.n()), Arg::U32(clusters.k as u32), Arg::U32(data.d())]);
         arguments.extend(table.map(|table| Arg::U32(table.groups)));
-        let kernel = if table.is_some() { &launch::GROUPS_SETTLE } else { &launch::ASSIGN_SETTLE };
+        let kernel = match (table, &clusters.ordered) {
+            (Some(_), _) => &launch::GROUPS_SETTLE,
+            (None, Some(_)) => &launch::ASSIGN_SETTLE_ORDERED,
+            (None, None) => &launch::ASSIGN_SETTLE,
+        };
         let geometry = launch::assign_settle(data.n(), data.stream.gpu().multiprocessors);
         data.launch(kernel, geometry, &arguments)
     }
@@ -484,6 +529,14 @@ impl<T: Number> Clusters<T> {
             let rounded = Some(Rounded::new(data, all)?);
             (Tiles::Halves(stream.array(rows * columns)?), Tiles::Halves(stream.array(rows * 16)?), rounded)
         };
-        Ok(Self { groups, k, norms: stream.array(all)?, rounded, tiles, starts, plain_starts: stream.array(rows)? })
+        let ordered = if is_ordered(data) {
+            let errors = stream.zeros(if rounded.is_some() { 1 } else { all })?;
+            let bounds = stream.array(rows / TILE_ROWS as usize * 4)?;
+            Some(Ordered { order: stream.array(all)?, bounds, errors })
+        } else {
+            None
+        };
+        let plain_starts = stream.array(rows)?;
+        Ok(Self { groups, k, norms: stream.array(all)?, rounded, tiles, starts, plain_starts, ordered })
     }
 }

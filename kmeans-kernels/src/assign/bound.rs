@@ -20,16 +20,28 @@
 //! than 2E + (d + 3)·2⁻⁵³·(X + e + C)² + u(O + X(C + f)), the last for rounding the threshold, is farther than the best by D.
 //! All of this supposes that nothing overflowed, which X + e + C < 2⁶⁰ ensures; elsewhere the margin is infinite.
 //!
-//! Beyond 128 columns O − |c'|²/2 is rounded to f32 and added last; that errs less.
+//! # Tile by tile
+//! Beyond 128 columns on Hopper, C and f are those of a tile of centroids that are alike, and O − |c'|²/2 is rounded to f32 and
+//! added to the product last. Then O takes no part in what tensor cores round. A score of the tile errs by
+//! - eC + Xf;
+//! - 20u·⌈d/16⌉·X(C + f) for the product, and the same terms as above for numbers that are not normal;
+//! - u/4·C² for |c'|², u/2·O for the start, u/2·(O + X(C + f)) for the sum of both.
+//!
+//! Each score's margin also has γ(2X² + 2e² + C²), γ = (d + 3)·2⁻⁵³, its share of what D errs for a pair of centroids, and
+//! u(O + X(C + f)) for rounding the floor and the threshold, or the reach, of [`leading_tiles`](super::leading_tiles). Since C² is at
+//! most 2O up to rounding,
+//! E = eC + Xf + (20⌈d/16⌉ + 2)u·X(C + f) + 3u·O + d·2⁻¹²⁰ + d·2⁻¹²⁶(X + C + f) + γ(2X² + 2e² + C²). Is b the centroid whose
+//! s − E is the floor, and k another whose s + E is below it, then t_b − t_k > γ((X + e)² + C_b²) + γ((X + e)² + C_k²): k is farther
+//! than b by D.
 
-use crate::device::{Half, square_root};
+use crate::device::{Half, multiply_add, square_root};
 
 /// Of an `f32`: twice the rounding of one operation.
 const UNIT: f32 = f32::EPSILON;
 /// A little more than one, for the rounding of what follows it.
 const MORE: f32 = 1.0 + 1.0 / 1024.0;
 
-/// What the margins of all rows share.
+/// What the margins of all rows share, where all centroids have one.
 #[derive(Clone, Copy)]
 pub(crate) struct Bound {
     per_length: f32,
@@ -115,5 +127,58 @@ impl Bound {
         } else {
             f32::INFINITY
         }
+    }
+}
+
+/// What the margins of a tile's centroids share, to be multiplied by X, e, X² + e² and one.
+#[derive(Clone, Copy)]
+pub(crate) struct TileBound(pub [f32; 4]);
+
+impl TileBound {
+    /// From the bits of the tile's largest |c'|² and f, and of the largest |c'|² of all centroids, for `d` columns.
+    #[inline(always)]
+    pub fn new(squared: u32, error: u32, largest: u32, d: u32) -> Self {
+        let (c, f) = (length(f32::from_bits(squared)), f32::from_bits(error));
+        let product = UNIT * (20.0 * d.div_ceil(16) as f32 + 2.0);
+        let per_square = (d as f32 + 3.0) * (f32::EPSILON * f32::EPSILON / 64.0);
+        let (tiny, lost) = (d as f32 * power(-120), d as f32 * power(-126));
+        Self([
+            MORE * (f + product * (c + f) + lost),
+            MORE * c,
+            MORE * per_square,
+            MORE * (3.0 * UNIT * offset(largest) + per_square * c * c + tiny + lost * (c + f)),
+        ])
+    }
+}
+
+/// X and e of a row.
+#[derive(Clone, Copy)]
+pub(crate) struct Lengths {
+    whole: f32,
+    error: f32,
+}
+
+impl Lengths {
+    /// Of no row.
+    pub const NONE: Self = Self { whole: 0.0, error: 0.0 };
+
+    /// Of a row of which |x'|² was rounded to `squared`, with e = `error`; `largest` has the bits of the largest |c'|² of all.
+    #[inline(always)]
+    pub fn new(squared: f32, error: f32, largest: u32) -> Self {
+        let whole = length(squared) + error;
+        if whole + error + length(f32::from_bits(largest)) < (1_u64 << 60) as f32 {
+            Self { whole, error }
+        } else {
+            // What multiplies it is above zero.
+            Self { whole: f32::INFINITY, error: 0.0 }
+        }
+    }
+
+    /// The margin of the row's scores with a tile.
+    #[inline(always)]
+    pub fn margin(self, TileBound([per_length, per_error, per_square, rest]): TileBound) -> f32 {
+        let by_length = multiply_add(self.whole, per_square, per_length);
+        let by_error = multiply_add(self.error, per_square, per_error);
+        multiply_add(self.whole, by_length, multiply_add(self.error, by_error, rest))
     }
 }

@@ -7,7 +7,7 @@
 //! best, label and second best took eight or more.
 
 use super::NO_LABEL;
-use crate::device::{Out, Shared, SharedMemory, Wide, at_least, ballot, lane, multiply_add, shuffle_xor, sync_warp};
+use crate::device::{Out, Shared, SharedMemory, Wide, at_least, ballot, lane, multiply_add, shuffle_xor};
 use crate::prune::FromScores;
 
 /// Sums from here on count integers exactly, in the low bits.
@@ -15,7 +15,7 @@ const COUNTER: f32 = (1 << 23) as f32;
 /// Weight of the first of a lane's 32 scores; below the sum of any two.
 const WEIGHT: u32 = 64;
 /// Bits for a tile's sum of weights.
-const SUM_BITS: u32 = 12;
+pub(super) const SUM_BITS: u32 = 12;
 /// Marks a code for more tiles than two: a bit for each of so many runs of tiles.
 const RUNS: u32 = 1 << 31;
 const RUN_COUNT: u32 = 26;
@@ -137,27 +137,6 @@ impl Leading {
             }
         }
     }
-
-    /// Adds what scores begin with to the products with a tile, and takes them into account.
-    #[inline(always)]
-    pub fn offer_with(
-        &mut self,
-        products: &mut Wide,
-        starts: Shared<f32>,
-        first: u32,
-        tile: u32,
-        runs: Runs,
-        keeps_below: bool,
-    ) {
-        for (j, eight) in products.iter_mut().enumerate() {
-            let at = first + j as u32 * 8 + lane() % 4 * 2;
-            let (a, b) = (starts.get(at), starts.get(at + 1));
-            *eight = [eight[0] + a, eight[1] + b, eight[2] + a, eight[3] + b];
-        }
-        // One lane will say that the starts may be replaced.
-        sync_warp();
-        self.offer(products, tile, runs, keeps_below);
-    }
 }
 
 /// Where the outcome goes.
@@ -194,7 +173,7 @@ impl Runs {
 
     /// The code for the tiles of two codes and one more.
     #[inline(always)]
-    fn join(self, first: u32, second: u32, tile: u32) -> u32 {
+    pub(super) fn join(self, first: u32, second: u32, tile: u32) -> u32 {
         let bit = |tile: u32| 1 << (tile >> self.0);
         let before = if is_runs(second) { second } else { bit(first >> SUM_BITS) | bit(second >> SUM_BITS) };
         before | bit(tile) | RUNS
@@ -268,9 +247,9 @@ fn only(bests: [f32; 4], firsts: [u32; 4], seconds: [u32; 4], margin: f32) -> Op
 
 /// The candidates of a row, while they are counted.
 #[derive(Clone, Copy)]
-struct Tally {
-    low: u32,
-    high: u32,
+pub(super) struct Tally {
+    pub low: u32,
+    pub high: u32,
     /// One candidate counts 1, a group of them 4.
     count: u32,
 }
@@ -287,6 +266,16 @@ impl Tally {
             Self { low: self.low.min(label), high: self.high.max(label), count: self.count + 1 }
         }
     }
+
+    /// What is written beside the lower candidate, if scores and margins were sound.
+    #[inline(always)]
+    pub fn other(self, is_sure: bool) -> u32 {
+        match self.count {
+            1 if is_sure => NO_LABEL,
+            2 if is_sure => self.high,
+            _ => MANY,
+        }
+    }
 }
 
 impl Results<'_> {
@@ -297,17 +286,9 @@ impl Results<'_> {
         // Not so for no score above zero, or where the best, the margin or both are infinite or no numbers.
         let is_sure = best - margin >= 0.0;
         let near = bests.map(|b| b >= best - margin);
-        let code = |codes: [u32; 4], lane: usize| if near[lane] { codes[lane] } else { 0 };
-        let mut tally = Tally { low: NO_LABEL, high: 0, count: 0 };
-        tally = tally.add(code(firsts, 0), 0).add(code(seconds, 0), 0);
-        tally = tally.add(code(firsts, 1), 1).add(code(seconds, 1), 1);
-        tally = tally.add(code(firsts, 2), 2).add(code(seconds, 2), 2);
-        tally = tally.add(code(firsts, 3), 3).add(code(seconds, 3), 3);
-        let mut other = match tally.count {
-            1 if is_sure => NO_LABEL,
-            2 if is_sure => tally.high,
-            _ => MANY,
-        };
+        let named = Named { near, firsts, seconds };
+        let tally = named.tally();
+        let other = tally.other(is_sure);
         if let Some(bounds) = self.bounds {
             if other == NO_LABEL {
                 // What a lane has seen that is no candidate: all of it if its best is none.
@@ -317,26 +298,56 @@ impl Results<'_> {
                 bounds.forget(row);
             }
         }
+        self.write(tally.low, other, named, is_sure, row);
+    }
+
+    /// Writes a row's label and the other candidate; if that is [`MANY`], lists the row.
+    #[inline(always)]
+    pub(super) fn write(self, label: u32, mut other: u32, named: Named, is_sure: bool, row: u64) {
         if other == MANY {
             let at = self.open.fetch_add(0, 1);
             if at < self.room {
                 other = LISTED;
                 self.open_rows.set(at as u64, row);
                 let list = |codes: [u32; 4], lane: usize, place: u64| {
-                    self.open_codes.set(at as u64 * 8 + place, if is_sure { code(codes, lane) } else { MANY });
+                    self.open_codes.set(at as u64 * 8 + place, if is_sure { named.code(codes, lane) } else { MANY });
                 };
-                list(firsts, 0, 0);
-                list(seconds, 0, 1);
-                list(firsts, 1, 2);
-                list(seconds, 1, 3);
-                list(firsts, 2, 4);
-                list(seconds, 2, 5);
-                list(firsts, 3, 6);
-                list(seconds, 3, 7);
+                list(named.firsts, 0, 0);
+                list(named.seconds, 0, 1);
+                list(named.firsts, 1, 2);
+                list(named.seconds, 1, 3);
+                list(named.firsts, 2, 4);
+                list(named.seconds, 2, 5);
+                list(named.firsts, 3, 6);
+                list(named.seconds, 3, 7);
             }
         }
-        self.labels.set(row, tally.low);
+        self.labels.set(row, label);
         self.others.set(row, other);
+    }
+}
+
+/// The codes of four lanes for a row, and whose count: a lane's count if some of what it has seen is near the best.
+#[derive(Clone, Copy)]
+pub(super) struct Named {
+    pub near: [bool; 4],
+    pub firsts: [u32; 4],
+    pub seconds: [u32; 4],
+}
+
+impl Named {
+    #[inline(always)]
+    fn code(&self, codes: [u32; 4], lane: usize) -> u32 {
+        if self.near[lane] { codes[lane] } else { 0 }
+    }
+
+    #[inline(always)]
+    pub fn tally(&self) -> Tally {
+        let mut tally = Tally { low: NO_LABEL, high: 0, count: 0 };
+        tally = tally.add(self.code(self.firsts, 0), 0).add(self.code(self.seconds, 0), 0);
+        tally = tally.add(self.code(self.firsts, 1), 1).add(self.code(self.seconds, 1), 1);
+        tally = tally.add(self.code(self.firsts, 2), 2).add(self.code(self.seconds, 2), 2);
+        tally.add(self.code(self.firsts, 3), 3).add(self.code(self.seconds, 3), 3)
     }
 }
 
@@ -372,7 +383,7 @@ pub(super) fn label_in_tile(tile: u32, place: u32, lane: u32) -> u32 {
 
 /// The bits of the greatest score of row `r`, if one is positive.
 #[inline(always)]
-fn greatest(scores: &Wide, r: usize) -> i32 {
+pub(super) fn greatest(scores: &Wide, r: usize) -> i32 {
     let bits = |value: f32| value.to_bits() as i32;
     let mut chains = [i32::MIN; 4];
     for (j, eight) in scores.iter().enumerate() {
@@ -384,7 +395,7 @@ fn greatest(scores: &Wide, r: usize) -> i32 {
 
 /// The sum of weights of the scores of row `r` that reach the threshold.
 #[inline(always)]
-fn weights(scores: &Wide, r: usize, threshold: f32) -> u32 {
+pub(super) fn weights(scores: &Wide, r: usize, threshold: f32) -> u32 {
     let mut chains = [COUNTER, 0.0];
     for (j, eight) in scores.iter().enumerate() {
         for c in 0..2 {

@@ -12,8 +12,8 @@
 //! | [`stream_long`] | the same for more than 128 columns, slice by slice |
 //! | [`stream_mma`] | rows in registers, slices of tiles stream past them (tier ampere); any number of columns |
 //!
-//! [`norms`] prepares what `mma` and `wgmma` need of the points and the centroids; [`halves`] and [`tiles`] what the streams
-//! need, whose open rows [`settle`] decides; [`prune`](crate::prune) has them for the rows of a list. `leading` finds candidates among scores, `bound` says how sure that is.
+//! [`norms`] prepares what `mma` and `wgmma` need of the points and the centroids; [`halves`], [`order`] and [`tiles`] what the streams
+//! need, whose open rows [`settle`] decides; [`prune`](crate::prune) has them for the rows of a list. `leading` and `leading_tiles` find candidates among scores, `bound` says how sure that is.
 //!
 //! Every label is the lowest one with the least D, bit for bit as the reference has it.
 
@@ -22,9 +22,11 @@ pub mod direct;
 pub mod filtered;
 pub mod halves;
 pub(crate) mod leading;
+pub(crate) mod leading_tiles;
 pub mod mma;
 pub mod narrow;
 pub mod norms;
+pub mod order;
 pub mod plan;
 mod score;
 pub mod settle;

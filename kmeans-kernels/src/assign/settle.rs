@@ -14,6 +14,12 @@ use kmeans_core::launch::{SETTLE_ROWS as ROWS, TILE_ROWS};
 trait Home: Copy {
     /// The number of the first of them.
     fn first(self, row: u64) -> u64;
+
+    /// The label of the centroid at a place in the tiles.
+    #[inline(always)]
+    fn label(self, place: u32) -> u32 {
+        place
+    }
 }
 
 /// All rows are compared with the same.
@@ -24,6 +30,24 @@ impl Home for One {
     #[inline(always)]
     fn first(self, _: u64) -> u64 {
         0
+    }
+}
+
+/// All rows are compared with the same, which tiles have in another order.
+#[derive(Clone, Copy)]
+struct Ordered<'a> {
+    order: In<'a, u32>,
+}
+
+impl Home for Ordered<'_> {
+    #[inline(always)]
+    fn first(self, _: u64) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn label(self, place: u32) -> u32 {
+        self.order.get(place as u64)
     }
 }
 
@@ -68,6 +92,25 @@ pub fn settle<T: Number>(
     d: u32,
 ) {
     settle_at(One, points, centroids, others, open_rows, open_codes, open, room, labels, n, k, d);
+}
+
+/// The same where `order` has the label of each place in the tiles.
+#[inline(always)]
+pub fn settle_ordered<T: Number>(
+    points: In<T>,
+    centroids: In<T>,
+    order: In<u32>,
+    others: In<u32>,
+    open_rows: In<u64>,
+    open_codes: In<u32>,
+    open: In<u32>,
+    room: u32,
+    labels: Out<u32>,
+    n: u64,
+    k: u32,
+    d: u32,
+) {
+    settle_at(Ordered { order }, points, centroids, others, open_rows, open_codes, open, room, labels, n, k, d);
 }
 
 /// The same where each group of rows, in ascending order, has centroids of its own; labels count from its first.
@@ -238,7 +281,7 @@ fn settle_listed<T: Number>(
         if i < count && open_codes.get(i as u64 * 8) != MANY {
             let row = open_rows.get(i as u64);
             let own = centroids.skip(home.first(row) * d as u64);
-            settle_named(points, own, row, open_codes, i as u64 * 8, labels, k, d);
+            settle_named(home, points, own, row, open_codes, i as u64 * 8, labels, k, d);
         }
         for i in first..first + warps {
             if i < count && open_codes.get(i as u64 * 8) == MANY {
@@ -253,6 +296,7 @@ fn settle_listed<T: Number>(
 /// Decides a row among the candidates of its eight codes, which begin at `start`; a warp's work.
 #[inline(always)]
 fn settle_named<T: Number>(
+    home: impl Home,
     points: In<T>,
     centroids: In<T>,
     row: u64,
@@ -275,15 +319,16 @@ fn settle_named<T: Number>(
         }
         if !is_runs(code) && !is_group(code) {
             if lane() == j {
-                single = label(code, j / 2);
+                single = home.label(label(code, j / 2));
             }
             continue;
         }
         // Each lane has one of the 32 scores of a tile.
         let mut tile = if is_runs(code) { 0 } else { tile(code) };
         while tile < tiles {
-            let label = label_in_tile(tile, lane(), j / 2);
-            if label < k && (!is_runs(code) || runs.has(code, tile)) {
+            let place = label_in_tile(tile, lane(), j / 2);
+            if place < k && (!is_runs(code) || runs.has(code, tile)) {
+                let label = home.label(place);
                 nearest = nearest.merge(Nearest { label, distance: distance(label) });
             }
             tile = if is_runs(code) { tile + 1 } else { tiles };
@@ -312,4 +357,12 @@ device::entries! {
     groups_settle_f32: (f32),
     groups_settle_f16: (half::f16),
     groups_settle_bf16: (half::bf16),
+}
+
+device::entries! {
+    in hopper: settle_ordered(points: In<T>, centroids: In<T>, order: In<u32>, others: In<u32>, open_rows: In<u64>,
+        open_codes: In<u32>, open: In<u32>, room: u32, labels: Out<u32>, n: u64, k: u32, d: u32);
+    assign_settle_ordered_f32: (f32),
+    assign_settle_ordered_f16: (half::f16),
+    assign_settle_ordered_bf16: (half::bf16),
 }

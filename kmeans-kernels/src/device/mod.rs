@@ -27,6 +27,7 @@
 //! | [`Barriers`], [`publish_barriers`] | barriers in shared memory for some of the threads, and for copies (tier hopper) | threads arrive and wait one by one; phases alternate | barriers of other blocks |
 //! | [`Shared::copy_bulk`] | many bytes from global to shared memory without waiting, which arrive at a barrier (tier hopper) | one thread begins it; who waits for the barrier sees it | tensor maps, other blocks of a cluster |
 //! | [`begin_product`] and its like, [`commit_products`], [`wait_products`] | products of 64 rows by 128 that are under way while the threads go on (tier hopper): see [`Wide`] | all 128 threads of four warps; the sums belong to the hardware until they are waited for | other shapes |
+//! | [`In::prefetch`] | brings many bytes to the cache of all blocks (tier hopper) | one thread | |
 //! | [`warp_index`] | the warp in its block, known to be the same for its lanes | all 32 lanes | |
 //! | [`Constants`] | the 64 KiB that are read through the constant cache, filled by the host | each thread reads; fast where a warp reads one address | writing |
 //!
@@ -47,7 +48,7 @@ mod scratch;
 mod swizzled;
 
 pub use scratch::{Scratch, ScratchMemory, ScratchWords};
-pub use swizzled::{Narrow, Swizzled};
+pub use swizzled::{Narrow, Slim, Swizzled};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulated::barrier::{Barriers, publish_barriers};
@@ -60,16 +61,17 @@ pub use emulated::primitives::{
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulated::wide::{
-    begin_first_product, begin_narrow_product, begin_product, commit_products, wait_earlier_products, wait_products,
+    begin_first_slim_product, begin_narrow_product, begin_product, begin_slim_product, commit_products,
+    wait_earlier_products, wait_products,
 };
 #[cfg(target_arch = "nvptx64")]
 pub use nvptx::{
-    Barriers, Constants, GridBarrier, In, Out, Shared, SharedMemory, at_least, ballot, begin_first_product,
-    begin_narrow_product, begin_product, block_index, block_row, block_size, commit_copies, commit_products,
-    fence_tiles, grid_rows, grid_size, half_to_single, is_last_block, multiply_add, multiply_add_double,
-    multiply_group, multiply_tiles, pair_to_bf16, publish_barriers, shuffle_down, shuffle_from, shuffle_xor,
-    single_to_half, square_root, square_root_double, sync_block, sync_warp, thread_index, to_integer, wait_copies,
-    wait_earlier_products, wait_products, warp_index,
+    Barriers, Constants, GridBarrier, In, Out, Shared, SharedMemory, at_least, ballot, begin_first_slim_product,
+    begin_narrow_product, begin_product, begin_slim_product, block_index, block_row, block_size, commit_copies,
+    commit_products, fence_tiles, grid_rows, grid_size, half_to_single, is_last_block, multiply_add,
+    multiply_add_double, multiply_group, multiply_tiles, pair_to_bf16, publish_barriers, shuffle_down, shuffle_from,
+    shuffle_xor, single_to_half, square_root, square_root_double, sync_block, sync_warp, thread_index, to_integer,
+    wait_copies, wait_earlier_products, wait_products, warp_index,
 };
 
 /// Lanes of a warp.

@@ -85,6 +85,14 @@ impl<T: Half> Swizzled<'_, T> {
         let address = self.tile.address() + row * Self::ROW * T::SIZE;
         ((address & 0x3_ffff) >> 4) as u64 | 1 << 16 | (1024 >> 4) << 32 | 1 << 62
     }
+
+    /// What names the columns from 32·`half` on of those rows.
+    #[inline(always)]
+    pub fn half_descriptor(self, row: u32, half: u32) -> u64 {
+        // Shared memory ends below 2¹⁸ bytes: the sum does not leave its bits, and what does not change is computed once.
+        let first = (self.tile.address() & 0x3_ffff) >> 4 | 1 << 16;
+        (first + row * (Self::ROW * T::SIZE / 16) + half * 4) as u64 | (1024 >> 4) << 32 | 1 << 62
+    }
 }
 
 /// A tile of rows of 16 elements, 32 bytes, in shared memory with no swizzle.
@@ -142,5 +150,47 @@ impl<T: Half> Narrow<'_, T> {
     fn first_eight(self, row: u32) -> u64 {
         let address = self.tile.address() + row * Self::ROW * T::SIZE;
         ((address & 0x3_ffff) >> 4) as u64 | (128 >> 4) << 16
+    }
+}
+
+/// A tile of rows of 32 elements, 64 bytes, in shared memory with no swizzle.
+///
+/// Groups of 8 rows lie one after the other, 512 bytes each: first the first 8 elements of each row, then the next 8, and so on.
+/// The tensor cores read 8 rows of 8 elements at a time, which lie in one piece: no swizzle is needed where copies lay it
+/// out.
+#[derive(Clone, Copy)]
+pub struct Slim<'a, T> {
+    tile: Shared<'a, T>,
+}
+
+impl<T: Half> Slim<'_, T> {
+    /// Elements of a row.
+    pub const ROW: u32 = 32;
+
+    /// The next `rows` rows, a multiple of 8, of a block's shared memory.
+    #[inline(always)]
+    pub fn new(shared: &mut SharedMemory, rows: u32) -> Self {
+        Self { tile: shared.array(rows * Self::ROW) }
+    }
+
+    /// Where an element lies.
+    #[inline(always)]
+    pub fn place(row: u32, column: u32) -> u32 {
+        row / 8 * (8 * Self::ROW) + column / 8 * 64 + row % 8 * 8 + column % 8
+    }
+
+    /// As [`Swizzled::copy_bulk`].
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub fn copy_bulk(self, row: u32, rows: u32, source: In<T>, from: u64, barriers: Barriers, index: u32) {
+        self.tile.copy_bulk(row * Self::ROW, source, from, rows * Self::ROW, barriers, index);
+    }
+
+    /// What names the rows from `row` on, a multiple of 8, to the tensor cores: the address in units of 16 bytes, 128 bytes from 8
+    /// columns to the next and 512 bytes from one group of 8 rows to the next.
+    #[inline(always)]
+    pub fn descriptor(self, row: u32) -> u64 {
+        let first = (self.tile.address() & 0x3_ffff) >> 4 | (128 >> 4) << 16;
+        (first + row * (Self::ROW * T::SIZE / 16)) as u64 | (512 >> 4) << 32
     }
 }

@@ -32,13 +32,16 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("assign_stream_128",             [1, 3,  2, 3, 0, 18]), // eight for columns
     ("assign_stream_64_rounded",      [1, 3,  2, 3, 0, 10]),
     ("assign_stream_128_rounded",     [1, 3,  2, 3, 0, 18]),
-    ("assign_stream_long",            [1, 3, 57, 3, 0, 16]), // slices begun in four places; rows concluded in three, from 4 lanes
-    ("assign_stream_long_rounded",    [1, 3, 57, 3, 0, 16]),
+    ("assign_order",                  [5, 0, 10, 0, 0, 0]), // buckets cleared and counted, sums before each thread, turned to places
+    ("assign_tiles_long",             [0, 0, 20, 0, 0, 0]), // the largest of 32 lanes, 64 bits, twice
+    ("assign_stream_long",            [1, 3, 69, 3, 0, 16]), // slices of two steps begun in eight places; rows concluded in three, from 4 lanes
+    ("assign_stream_long_rounded",    [1, 3, 69, 3, 0, 16]),
     ("assign_stream_mma",             [1, 0, 18, 1, 64, 0]), // four steps of sixteen products; rows concluded from 4 lanes
     ("assign_stream_mma_rounded",     [1, 0, 18, 1, 64, 0]),
     ("groups_stream_mma",             [1, 0, 18, 1, 64, 0]),
     ("groups_stream_mma_rounded",     [1, 0, 18, 1, 64, 0]),
     ("assign_settle",                 [6, 0, 48, 0, 0, 0]), // two places for blocks, two for warps, one for lanes that share a row
+    ("assign_settle_ordered",         [6, 0, 48, 0, 0, 0]),
     ("prune_moved",                   [0, 0, 10, 0, 0, 0]), // 32 lanes of a sum
     ("prune_rows",                    [6, 0, 16, 0, 0, 0]), // counter cleared, rows known, distances known, sums before each thread, a place in the list; 8 lanes of a sum
     ("prune_stream_64",               [1, 3,  2, 3, 0, 10]), // as assign_stream_64

@@ -200,3 +200,23 @@ impl<T: Element> Shared<'_, T> {
         });
     }
 }
+
+impl<T: Element> In<'_, T> {
+    /// Begins to bring `len` elements from element `from` on, all multiples of 16 bytes, to the cache that all blocks share; a
+    /// hint.
+    ///
+    /// # Panics
+    /// If it is no multiple of 16 bytes.
+    #[track_caller]
+    pub fn prefetch(self, from: u64, len: u32) {
+        let place = Location::caller();
+        let bytes = len as u64 * T::SIZE as u64;
+        assert!(bytes.is_multiple_of(16), "prefetches are of multiples of 16 bytes");
+        let (memory, from) = self.bytes(from);
+        Thread::with_current(|t| {
+            for piece in (0..bytes).step_by(16) {
+                t.check(memory, from + piece, 16, memory.len() as u64, Action::Read, place);
+            }
+        });
+    }
+}

@@ -62,8 +62,9 @@ pub(super) fn read(
     };
     let field = |shift: u32| ((descriptor >> shift) & 0x3fff) << 4;
     let (start, across, down) = (field(0), field(16), field(32));
-    let alignment = if is_swizzled { 1024 } else { 128 };
-    if !start.is_multiple_of(alignment) {
+    // A swizzled tile may begin at any step of 16 columns of its first row.
+    let (offset, alignment) = if is_swizzled { (start % 128 / 32 * 32, 1024) } else { (0, 128) };
+    if !(start - offset).is_multiple_of(alignment) {
         return Err(FaultKind::Misaligned { memory: "shared memory", address: start, size: alignment as u32 });
     }
     let shared = &block.shared;

@@ -115,10 +115,17 @@ pub fn begin_product<T: Half>(a: u64, b: u64, sums: &mut Wide) {
     start::<T>(a, b, 64, true, sums);
 }
 
-/// Begins `sums` = a·bᵀ, whatever they were, for tiles of 64 columns: see [`begin_product`].
+/// Begins `sums` += a·bᵀ for 32 columns, half of those of a [`Swizzled`](super::super::Swizzled) and a
+/// [`Slim`](super::super::Slim): see [`begin_product`].
 #[track_caller]
-pub fn begin_first_product<T: Half>(a: u64, b: u64, sums: &mut Wide) {
-    start::<T>(a, b, 64, false, sums);
+pub fn begin_slim_product<T: Half>(a: u64, b: u64, sums: &mut Wide) {
+    start::<T>(a, b, 32, true, sums);
+}
+
+/// Begins `sums` = a·bᵀ, whatever they were, for such tiles.
+#[track_caller]
+pub fn begin_first_slim_product<T: Half>(a: u64, b: u64, sums: &mut Wide) {
+    start::<T>(a, b, 32, false, sums);
 }
 
 /// Begins `sums` = a·bᵀ, whatever they were, for tiles of 16 columns: see [`Narrow`](super::super::Narrow).

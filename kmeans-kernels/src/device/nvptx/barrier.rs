@@ -91,3 +91,16 @@ impl<T: Element> Shared<'_, T> {
         }
     }
 }
+
+impl<T: Element> In<'_, T> {
+    /// Begins to bring `len` elements from element `from` on, all multiples of 16 bytes, to the cache that all blocks share; a
+    /// hint.
+    #[inline(always)]
+    pub fn prefetch(self, from: u64, len: u32) {
+        // SAFETY: in bounds and aligned, as the emulator checks.
+        unsafe {
+            asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; cp.async.bulk.prefetch.L2.global [a], {}; }}",
+                in(reg64) self.address(from), in(reg32) len * T::SIZE, options(nostack));
+        }
+    }
+}

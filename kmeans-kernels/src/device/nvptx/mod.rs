@@ -20,7 +20,8 @@ pub use matrix::{fence_tiles, multiply_group, multiply_tiles};
 pub use memory::{Constants, In, Out};
 pub use shared::{Shared, SharedMemory, commit_copies, wait_copies};
 pub use wide::{
-    begin_first_product, begin_narrow_product, begin_product, commit_products, wait_earlier_products, wait_products,
+    begin_first_slim_product, begin_narrow_product, begin_product, begin_slim_product, commit_products,
+    wait_earlier_products, wait_products,
 };
 
 use super::{Argument, Element};

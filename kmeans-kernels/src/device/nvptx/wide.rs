@@ -16,14 +16,17 @@ macro_rules! registers {
     };
 }
 
-/// One instruction: 16 columns, which begin `$step` 16-byte units into a row.
+/// One instruction: 16 columns, which begin `$step` 16-byte units into a row, of b `$further` units on if it has no swizzle.
 macro_rules! step {
     ($kind:literal, $step:literal) => {
+        step!($kind, $step, $step)
+    };
+    ($kind:literal, $step:literal, $further:literal) => {
         concat!(
             "add.s64 ta, {a}, ",
             $step,
             "; add.s64 tb, {b}, ",
-            $step,
+            $further,
             "; ",
             "wgmma.mma_async.sync.aligned.m64n128k16.f32.",
             $kind,
@@ -150,15 +153,29 @@ pub fn wait_earlier_products<const PENDING: usize>() {
     unsafe { asm!("wgmma.wait_group.sync.aligned {};", const PENDING, options(nostack)) }
 }
 
-/// Begins `sums` = a·bᵀ, whatever they were, for tiles of 64 columns: see [`begin_narrow_product`] and [`begin_product`].
+/// Begins `sums` += a·bᵀ for 32 columns, half of those of a [`Swizzled`](super::super::Swizzled) and a
+/// [`Slim`](super::super::Slim): see [`begin_product`].
 #[inline(always)]
-pub fn begin_first_product<T: Half>(a: u64, b: u64, sums: &mut Wide) {
+pub fn begin_slim_product<T: Half>(a: u64, b: u64, sums: &mut Wide) {
     // SAFETY: as for `begin_product`.
     unsafe {
         if T::IS_BF16 {
-            begin!("bf16", a, b, sums, 1, first_step!("bf16"), step!("bf16", 2), step!("bf16", 4), step!("bf16", 6));
+            begin!("bf16", a, b, sums, 1, step!("bf16", 0), step!("bf16", 2, 16));
         } else {
-            begin!("f16", a, b, sums, 1, first_step!("f16"), step!("f16", 2), step!("f16", 4), step!("f16", 6));
+            begin!("f16", a, b, sums, 1, step!("f16", 0), step!("f16", 2, 16));
+        }
+    }
+}
+
+/// Begins `sums` = a·bᵀ, whatever they were, for such tiles: see [`begin_narrow_product`].
+#[inline(always)]
+pub fn begin_first_slim_product<T: Half>(a: u64, b: u64, sums: &mut Wide) {
+    // SAFETY: as for `begin_product`.
+    unsafe {
+        if T::IS_BF16 {
+            begin!("bf16", a, b, sums, 1, first_step!("bf16"), step!("bf16", 2, 16));
+        } else {
+            begin!("f16", a, b, sums, 1, first_step!("f16"), step!("f16", 2, 16));
         }
     }
 }
