@@ -17,7 +17,7 @@ const ROWS_BEFORE_CARRY: u64 = 1 << 30;
 const SORT_FROM: u64 = 1 << 14;
 /// Rows of so many bytes cost less in the order of their clusters, however few those are: a round then reads only rows that changed, and
 /// adds them up in registers. Of 1 M × 128 `f32` a block's shared memory takes 0.58 ms, all rows in order 0.17 ms.
-const SORT_BYTES: usize = 64;
+const SORT_BYTES: u32 = 64;
 
 /// Sums in some format.
 struct Format {
@@ -237,7 +237,7 @@ impl Sums {
         let n = data.n();
         // An entry has 31 bits for the row; limbs would have to be carried, weights be multiplied.
         let can = self.weighted.is_none() && !self.format.has_limbs() && n < launch::LEAVES as u64;
-        let long = data.d() as usize * data.points.size() >= SORT_BYTES;
+        let long = data.d() * data.points.size() >= SORT_BYTES;
         let pays = n >= SORT_FROM && (long || !self.fit_shared_memory(data.d()));
         if can && pays { SortedRuns::new(data.facts.range, self.format.words) } else { None }
     }
