@@ -9,14 +9,14 @@ use kmeans_core::launch::{self as contract, FIT_CLOSE, FIT_FIRST, FIT_KEEP_EMPTY
 use kmeans_core::reference::{self, Fit};
 use kmeans_core::settings::{EmptyCluster, Settings, Stop};
 use kmeans_kernels::assign::halves::halves;
-use kmeans_kernels::device::Load;
 use kmeans_kernels::device::emulated::{Buffer, Emulator};
+use kmeans_kernels::fit::Fours;
 use kmeans_kernels::fit::narrow::narrow;
 use kmeans_kernels::fit::tensor::tensor;
 use kmeans_kernels::update::fixed::{Narrow, Wide};
 
 /// Points on the emulated device, and the state that rounds go on from.
-struct Rounds<P: Load> {
+struct Rounds<P: Fours> {
     emulator: Emulator,
     points: Buffer<P>,
     labels: Buffer<u32>,
@@ -43,7 +43,7 @@ struct Log<T> {
 }
 
 /// Launches a kernel.
-type Runs<'a, P> = &'a dyn Fn(&Rounds<P>, &Log<<P as Load>::Value>, (FitRule, f64), u32);
+type Runs<'a, P> = &'a dyn Fn(&Rounds<P>, &Log<<P as kmeans_kernels::device::Load>::Value>, (FitRule, f64), u32);
 
 /// What a launch did: rounds, how they ended, and per round the labels that changed and the movements.
 struct Done {
@@ -53,7 +53,7 @@ struct Done {
     moved: Vec<f64>,
 }
 
-impl<P: Load> Rounds<P> {
+impl<P: Fours> Rounds<P> {
     fn new(points: &[P], (n, k, d): (usize, usize, usize), start: &[P::Value], least: u32, blocks: u32) -> Self {
         let values: Vec<P::Value> = points.iter().map(|p| p.load()).collect();
         let format = format(&values);
@@ -88,7 +88,7 @@ impl<P: Load> Rounds<P> {
             centroids: e.buffer("centroids", &centroids),
             sums: e.buffer("sums", &log(&self.sums, k * d * self.words as usize)),
             counts: e.buffer("counts", &log(&self.counts, k)),
-            gained: e.buffer("gained", &log(&[], k)),
+            gained: e.buffer("gained", &log(&[], k * (d * self.words as usize + 1))),
             moved: e.buffer("moved", &log(&[], k)),
             found: e.buffer("found", &log(&[], 2)),
             state: e.buffer("state", &[0; 2]),
@@ -162,12 +162,12 @@ fn rule(stop: Stop, variance: f64, n: usize) -> (FitRule, f64) {
 }
 
 /// Whole fits, `each` rounds per launch.
-fn check<P: Load>(points: &[P], shape: (usize, usize, usize), least: u32, blocks: u32) {
+fn check<P: Fours>(points: &[P], shape: (usize, usize, usize), least: u32, blocks: u32) {
     check_by(points, shape, (least, blocks), &Rounds::narrow);
 }
 
 /// Whole fits by a kernel.
-fn check_by<P: Load>(points: &[P], (n, k, d): (usize, usize, usize), (least, blocks): (u32, u32), kernel: Runs<P>) {
+fn check_by<P: Fours>(points: &[P], (n, k, d): (usize, usize, usize), (least, blocks): (u32, u32), kernel: Runs<P>) {
     let values: Vec<P::Value> = points.iter().map(|p| p.load()).collect();
     let start = &values[..k * d];
     let variance = reference::mean_variance(&values, d);
@@ -199,7 +199,7 @@ fn check_by<P: Load>(points: &[P], (n, k, d): (usize, usize, usize), (least, blo
     }
 }
 
-fn check_shapes<P: Load>(numbers: impl Fn(Data, usize) -> Vec<P>) {
+fn check_shapes<P: Fours>(numbers: impl Fn(Data, usize) -> Vec<P>) {
     check(&numbers(Data::Grid, 500 * 3), (500, 7, 3), 1, 3);
     check(&numbers(Data::Unit, 301), (301, 40, 1), 1, 2);
     check(&numbers(Data::Offset, 200 * 2), (200, 5, 2), 2, 1);

@@ -45,13 +45,13 @@ impl Layout {
         self.limbs() + self.slots * self.limbs
     }
 
-    /// Words that the host reads; then come what counts gained, counts, sums, and arrivals at the grid's barriers.
+    /// Words that the host reads; then come what sums and counts gained, counts, sums, and arrivals at the grid's barriers.
     fn read(&self) -> usize {
         self.moved() + self.slots * self.k
     }
 
     fn counts(&self) -> usize {
-        self.read() + self.slots * self.k
+        self.read() + self.slots * (self.sums + self.k)
     }
 
     fn sums(&self) -> usize {
@@ -107,8 +107,9 @@ impl Kind {
     fn of<T: Number>(data: &Data<'_, T>, k: usize, words: u32) -> Option<Self> {
         let (d, stored) = (data.d(), data.points.stored());
         if d <= launch::NARROW_COLUMNS {
-            let fits = launch::NARROW_TYPES.contains(&stored) && launch::fit_narrow_fits(k as u64, d, words);
-            return fits.then_some(Self::Narrow);
+            let fits = launch::NARROW_TYPES.contains(&stored) && launch::fit_narrow_fits(data.n(), k as u64, d, words);
+            // Four rows are loaded at once.
+            return (fits && data.points.is_aligned()).then_some(Self::Narrow);
         }
         let fits = d <= launch::FIT_TENSOR_COLUMNS && k <= launch::FIT_TENSOR_CLUSTERS as usize;
         let few = data.n() <= MOST_TENSOR_ROWS;
@@ -162,7 +163,7 @@ pub struct Between<'a, T> {
 
 /// Bytes of a slot of the log, but for the limbs.
 fn slot_bytes<T>(k: u64, d: u64, words: u32) -> u64 {
-    k * (d * (size_of::<T>() as u64 + 8 * words as u64) + 3 * 8) + 16
+    k * (d * (size_of::<T>() as u64 + 16 * words as u64) + 3 * 8) + 16
 }
 
 /// Most bytes of the log of a fit of points with `d` columns.

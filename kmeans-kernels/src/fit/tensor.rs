@@ -4,11 +4,10 @@
 //! must be. Rungs: see [`super`].
 
 use half::f16;
-use kmeans_core::exact::quotient_by_count;
 use kmeans_core::launch::{FIT_TENSOR_CLUSTERS, FIT_TENSOR_COLUMNS, FitEnd};
 
 use super::own::Own;
-use super::{Ending, Log};
+use super::{Ending, Log, sum};
 use crate::argmin::Nearest;
 use crate::assign::bound::{Bound, offset};
 use crate::assign::halves::round_row;
@@ -18,6 +17,7 @@ use crate::device::{
 };
 use crate::distance::add_square;
 use crate::scale::divide::Integer;
+use crate::scale::quick;
 use crate::update::fixed::{Narrow, Wide};
 
 /// Centroids of a product of tiles.
@@ -97,17 +97,17 @@ pub fn tensor<F: Integer>(
     let format = F::new(exponent, words);
     let padded = k.next_multiple_of(WIDTH);
     let mut shared = SharedMemory::new();
-    let total = shared.array::<f64>(1);
     let staged = Staged { pairs: shared.array::<u32>(padded * (width + 8) / 2), starts: shared.array::<f32>(padded) };
-    let cells = shared.array::<u64>(k * (d * format.words() + 1));
-    let own = Own { format, cells, start: 0, copies: 1, pitch: 0 };
+    let pitch = k * (d * format.words() + 1);
+    let cells = shared.array::<u64>(pitch);
+    let own = Own { format, cells, start: 0, copies: 1, pitch };
     let mut grid = GridBarrier::new(arrivals);
     let (mut slot, mut end) = (0, FitEnd::None);
     rounded.round_all(log);
     grid.sync();
     loop {
         rounded.stage(staged, slot, k);
-        own.clear(k * (d * format.words() + 1));
+        own.clear();
         sync_block();
         let largest = [rounded.largest.get(slot * 2), rounded.largest.get(slot * 2 + 1)];
         let bound = Bound::new::<f16>(largest[0], largest[1], width);
@@ -116,7 +116,7 @@ pub fn tensor<F: Integer>(
             found.add(slot * 2, changed as u64);
         }
         sync_block();
-        own.flush(log, slot + 1);
+        own.flush(gained, log.gains(slot + 1, format.words()), k, d);
         grid.sync();
         update::<F>(log, slot, exponent, cells.cast::<f64>(), rounded);
         grid.sync();
@@ -125,7 +125,15 @@ pub fn tensor<F: Integer>(
         if end != FitEnd::None {
             break;
         }
-        end = log.end(slot - 1, ending, cells.cast::<f64>(), total);
+        let movements = cells.cast::<f64>();
+        let mut cluster = thread_index();
+        while cluster < k {
+            movements.set(cluster, f64::from_bits(moved.get((slot - 1) * k as u64 + cluster as u64)));
+            cluster += block_size();
+        }
+        sync_block();
+        end = ending.end(slot - 1, found.get(slot * 2 - 2), found.get(slot * 2 - 1), movements, k);
+        sync_block();
         if end != FitEnd::None {
             if block_index() == 0 && thread_index() == 0 {
                 state.set(0, slot);
@@ -427,19 +435,21 @@ fn label_of(index: usize) -> u32 {
 fn update<F: Integer>(log: Log<f32>, slot: u64, exponent: i32, squares: Shared<f64>, rounded: Rounded) {
     let (k, d) = (log.k as u64, log.d as u64);
     let words = F::new(exponent, 0).words() as u64;
+    let gains = log.gains(slot + 1, words as u32);
     let (mut cluster, step) = shares();
     // Warps that have a cluster have those before them in the block.
     let own = thread_index() / WARP * log.d;
     while cluster < k {
         let (old, new) = (slot * k + cluster, (slot + 1) * k + cluster);
         // Wrapping: a difference may be negative.
-        let count = log.counts.get(old).wrapping_add(log.gained.get(new));
+        let count = log.counts.get(old).wrapping_add(log.gained.get(gains + k * d * words + cluster));
         let mut column = lane() as u64;
         while column < d {
-            let sum = log.sum::<F>(old * d + column, words) + log.sum::<F>(new * d + column, words);
-            F::store(sum, log.sums, (new * d + column) * words);
+            let total = sum::<F>(log.sums, 0, old * d + column, words)
+                + sum::<F>(log.gained, gains, cluster * d + column, words);
+            F::store(total, log.sums, (new * d + column) * words);
             let centroid = log.centroids.get(old * d + column);
-            let mean = if count == 0 { centroid } else { quotient_by_count(sum, exponent, count) };
+            let mean = if count == 0 { centroid } else { quick::quotient(total, words as u32, exponent, count) };
             log.centroids.set(new * d + column, mean);
             squares.set(own + column as u32, add_square(0.0, mean, centroid));
             column += WARP as u64;
