@@ -214,6 +214,56 @@ fn rounds_on_narrow_rows_are_the_references() {
     check_shapes::<u8>(|_, len| common::labels(len, 256, 6).into_iter().map(|v| v as u8).collect());
 }
 
+/// Sizes around the four rows of a thread and the 128 of a warp, one cluster, and as many as rows.
+#[test]
+fn rows_that_fill_no_group_of_four_are_labelled() {
+    for (n, k, d) in [(1, 1, 3), (2, 2, 1), (3, 1, 4), (5, 5, 2), (127, 4, 3), (129, 9, 1), (131, 1, 2)] {
+        check(&numbers::<f32>(Data::Unit, n * d, 11), (n, k, d), 1, 2);
+        let bytes: Vec<u8> = common::labels(n * d, 256, 12).into_iter().map(|v| v as u8).collect();
+        check(&bytes, (n, k, d), 1, 1);
+    }
+}
+
+/// Pixels of few colours, so that rows and centroids are repeated and lie in the middle of two others.
+#[test]
+fn bytes_of_equal_rows_and_ties_get_the_lowest_label() {
+    let pixels = |colours: &[u8], d: usize| -> Vec<u8> {
+        common::labels(301 * d, colours.len(), 13).into_iter().map(|v| colours[v as usize]).collect()
+    };
+    for d in 1..=4 {
+        check(&pixels(&[0, 255], d), (301, 6, d), 1, 2);
+        check(&pixels(&[0, 127, 128, 254, 255], d), (301, 5, d), 2, 2);
+    }
+    check(&[255; 66], (22, 3, 3), 1, 1);
+}
+
+/// Rows in the middle of two centroids, and a last place to either side, far from and near zero, from tiny to huge.
+#[test]
+fn near_ties_of_scores_are_settled() {
+    for (offset, scale) in [(0.0, 1.0), (1e6, 1.0), (-3.0, 1e-3), (0.0, 1e-38), (0.0, 3e18), (0.0, 1e30)] {
+        let start: Vec<f32> = numbers::<f32>(Data::Unit, 8 * 3, 14).iter().map(|v| (v + offset) * scale).collect();
+        let mut points = start.clone();
+        for (i, c) in start.chunks(3).enumerate() {
+            for other in start.chunks(3).take(i) {
+                let middle: Vec<f32> = c.iter().zip(other).map(|(a, b)| a / 2.0 + b / 2.0).collect();
+                points.extend(&middle);
+                points.extend([middle[0].next_up(), middle[1], middle[2]]);
+                points.extend([middle[0], middle[1].next_down(), middle[2]]);
+            }
+        }
+        let n = points.len() / 3;
+        if words(format(&points)) > 2 {
+            continue;
+        }
+        let settings = Settings { max_iter: 3, stop: Stop::LabelsRepeat, empty: EmptyCluster::Keep };
+        let expected = reference::lloyd(&points, 3, None, &start, &settings).unwrap();
+        let mut rounds = Rounds::new(&points, (n, 8, 3), &start, 1, 2);
+        let flags = FIT_FIRST | FIT_KEEP_EMPTY | FIT_CLOSE;
+        rounds.run(3, (FitRule::LabelsRepeat, 0.0), flags, &Rounds::narrow);
+        rounds.assert_is(&expected);
+    }
+}
+
 #[test]
 fn an_empty_cluster_ends_the_rounds_before_its_means_count() {
     let points = numbers::<f32>(Data::Unit, 200 * 2, 8);

@@ -77,7 +77,7 @@ const FIT: &[Argument] = &[
     D,
 ];
 
-const FIT_NARROW: Kernel = Kernel { together: true, ..kernel("", NARROW_TYPES, 640, FIT) };
+const FIT_NARROW: Kernel = Kernel { together: true, ..kernel("", NARROW_TYPES, 512, FIT) };
 /// Rounds on up to [`super::NARROW_COLUMNS`] columns, sums of one word. Launch: [`fit_narrow`].
 pub const FIT_NARROW_SUMS_NARROW: Kernel = Kernel { name: "fit_narrow_sums_narrow", ..FIT_NARROW };
 /// The same with sums of two words. Launch: [`fit_narrow`].
@@ -145,8 +145,8 @@ pub const fn fit_table_pitch(d: u32) -> u32 {
     (d + 1).next_multiple_of(4)
 }
 
-/// Rows of a warp that wait to be moved.
-pub const FIT_QUEUE: u32 = 64;
+/// Rows of a warp that may wait to be moved: fewer than its lanes from before, and four of every lane.
+pub const FIT_QUEUE: u32 = 160;
 
 /// Bytes of the centroids, of what else is there for all rows, and of the gaps in between.
 const fn fit_centroid_bytes(k: u32, d: u32) -> u32 {

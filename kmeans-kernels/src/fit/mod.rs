@@ -68,6 +68,12 @@ struct Ending {
 }
 
 impl Ending {
+    /// Whether how far centroids moved ends the rounds.
+    #[inline(always)]
+    fn by_movement(self) -> bool {
+        self.rule == FitRule::MovementAtMost as u32 || self.rule == FitRule::MovementBelow as u32
+    }
+
     /// Whether the labels of the last means are to be found after an end.
     #[inline(always)]
     fn closes(self, end: FitEnd) -> bool {
@@ -85,8 +91,7 @@ impl Ending {
             return FitEnd::Empty;
         }
         let limit = f64::from_bits(self.limit);
-        let by_movement = self.rule == FitRule::MovementAtMost as u32 || self.rule == FitRule::MovementBelow as u32;
-        let stops = if by_movement {
+        let stops = if self.by_movement() {
             // The definition adds them one after the other, so no tree; every thread for itself, which saves a barrier.
             let movement = add_in_order(0.0, moved, 0, k);
             movement < limit || (movement == limit && self.rule == FitRule::MovementAtMost as u32)

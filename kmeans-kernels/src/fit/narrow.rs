@@ -291,13 +291,19 @@ struct Loaded<P: Fours, const D: usize> {
 
 impl<P: Fours, const D: usize> Loaded<P, D> {
     /// The rows less `centre`, which is centre and bias.
+    // Loops over indices of constant length keep the arrays in registers.
+    #[allow(clippy::needless_range_loop)]
     #[inline(always)]
     fn centred(self, centre: [f32; D]) -> [[f32; D]; ROWS] {
+        let mut values = [[0.0; 4]; D];
+        for (values, &packed) in values.iter_mut().zip(&self.packed) {
+            *values = P::unpack(packed);
+        }
         let mut rows = [[0.0; D]; ROWS];
-        for (piece, &packed) in self.packed.iter().enumerate() {
-            for (i, value) in P::unpack(packed).into_iter().enumerate() {
-                let element = piece * 4 + i;
-                rows[element / D][element % D] = value - centre[element % D];
+        for r in 0..ROWS {
+            for j in 0..D {
+                let element = r * D + j;
+                rows[r][j] = values[element / 4][element % 4] - centre[j];
             }
         }
         rows
@@ -344,11 +350,10 @@ impl<P: Fours> Rows<'_, P> {
                 }
                 for (r, (&to, &from)) in labels.iter().zip(&loaded.before).enumerate() {
                     changed += u32::from(to != from);
-                    let entry = Move { row: four * ROWS as u32 + r as u32, from, to };
-                    if queue.push(entry) {
-                        self.move_row::<F, D>(queue.pop(), own);
-                        sync_warp();
-                    }
+                    queue.push(Move { row: four * ROWS as u32 + r as u32, from, to });
+                }
+                while queue.len >= WARP {
+                    self.move_row::<F, D>(queue.pop(), own);
                 }
             }
         }
@@ -363,11 +368,10 @@ impl<P: Fours> Rows<'_, P> {
                 changed += 1;
             }
         }
-        if queue.push(entry) {
+        queue.push(entry);
+        while queue.len > 0 {
             self.move_row::<F, D>(queue.pop(), own);
         }
-        sync_warp();
-        self.move_row::<F, D>(queue.rest(), own);
         changed
     }
 
@@ -439,19 +443,15 @@ impl<P: Fours> Rows<'_, P> {
         if to == from {
             return;
         }
-        let d = D as u32;
-        let mut x = [0.0; D];
-        for (j, value) in x.iter_mut().enumerate() {
+        let (mut x, mut columns) = ([0.0; D], [0; D]);
+        for (j, (value, column)) in x.iter_mut().zip(&mut columns).enumerate() {
             *value = self.points.get(row as u64 * D as u64 + j as u64).load().single();
+            *column = j as u32;
         }
-        for (j, &value) in x.iter().enumerate() {
-            own.add(to, j as u32, d, value as f64);
-        }
+        let d = D as u32;
+        own.move_each(to, (from != NOWHERE).then_some(from), columns, d, x);
         own.count(to, self.k, d, 1);
         if from != NOWHERE {
-            for (j, &value) in x.iter().enumerate() {
-                own.add(from, j as u32, d, -value as f64);
-            }
             // Wrapping addition takes one away.
             own.count(from, self.k, d, u64::MAX);
         }
@@ -477,36 +477,31 @@ struct Queue<'a> {
 }
 
 impl Queue<'_> {
-    /// Takes the rows of all lanes; whether there is one for every lane now, to be taken off.
+    /// Takes a row of every lane that has one.
     #[inline(always)]
-    fn push(&mut self, Move { row, from, to }: Move) -> bool {
+    fn push(&mut self, Move { row, from, to }: Move) {
         let movers = ballot(to != from);
         let place = self.len + (movers & ((1 << lane()) - 1)).count_ones();
         if to != from {
             self.entries.set(self.first + place, row as u64 | (from as u64) << 32 | (to as u64) << 48);
         }
         self.len += movers.count_ones();
-        self.len >= WARP
     }
 
-    /// Takes off a row per lane.
+    /// Takes off a row for every lane, or as many as there are.
     #[inline(always)]
     fn pop(&mut self) -> Move {
         sync_warp();
-        self.len -= WARP;
-        self.get(self.len + lane())
-    }
-
-    /// The rows that are left, fewer than lanes.
-    #[inline(always)]
-    fn rest(self) -> Move {
-        if lane() < self.len { self.get(lane()) } else { Move { row: 0, from: NOWHERE, to: NOWHERE } }
-    }
-
-    #[inline(always)]
-    fn get(self, place: u32) -> Move {
-        let entry = self.entries.get(self.first + place);
-        Move { row: entry as u32, from: (entry >> 32) as u32 & NOWHERE, to: (entry >> 48) as u32 }
+        let taken = if self.len < WARP { self.len } else { WARP };
+        self.len -= taken;
+        let mut next = Move { row: 0, from: NOWHERE, to: NOWHERE };
+        if lane() < taken {
+            let entry = self.entries.get(self.first + self.len + lane());
+            next = Move { row: entry as u32, from: (entry >> 32) as u32 & NOWHERE, to: (entry >> 48) as u32 };
+        }
+        // Others may write there now.
+        sync_warp();
+        next
     }
 }
 

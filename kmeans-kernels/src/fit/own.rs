@@ -27,10 +27,16 @@ impl<F: Integer> Own<'_, F> {
         }
     }
 
-    /// Adds `value` to the sum of a cluster and a column, `d` columns each.
+    /// Moves a value of each of `N` columns, `d` in all, to a cluster, and from another if there is one. Columns from d on are zeros.
+    // Loops over indices of constant length keep the arrays in registers.
+    #[allow(clippy::needless_range_loop)]
     #[inline(always)]
-    pub fn add(self, label: u32, column: u32, d: u32, value: f64) {
-        self.format.add(self.cells, (self.start + (label * d + column) * self.format.words()) as u64, value);
+    pub fn move_each<const N: usize>(self, to: u32, from: Option<u32>, columns: [u32; N], d: u32, values: [f32; N]) {
+        let at = |label: u32| columns.map(|column| self.start + (label * d + column) * self.format.words());
+        self.format.add_each(self.cells, at(to), values);
+        if let Some(from) = from {
+            self.format.add_each(self.cells, at(from), values.map(|value| -value));
+        }
     }
 
     /// Adds `one` to the count of a cluster, of k.

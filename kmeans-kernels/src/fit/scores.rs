@@ -76,3 +76,62 @@ impl Least {
         self.second > self.best + margin
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kmeans_core::rng::{Purpose, Random};
+
+    use super::*;
+
+    /// Half of |x − c|² − |x − μ|², in `f64`, and the score in `f32`.
+    fn both(x: &[f32], c: &[f32], centre: &[f32]) -> (f64, f32, f32, f32) {
+        let (mut truth, mut square, mut size, mut largest) = (0.0, 0.0, 0.0, 0.0_f32);
+        for ((&x, &c), &m) in x.iter().zip(c).zip(centre) {
+            let (far, near) = (c as f64 - m as f64, x as f64 - m as f64);
+            truth += far * (0.5 * far - near);
+            square += ((c - m) as f64).powi(2);
+            size += (x - m).abs();
+            largest = largest.max((c - m).abs());
+        }
+        let mut score = (0.5 * square) as f32;
+        for ((&x, &c), &m) in x.iter().zip(c).zip(centre) {
+            score = (-(x - m)).mul_add(c - m, score);
+        }
+        (truth, score, size, largest)
+    }
+
+    #[test]
+    fn scores_err_by_less_than_half_the_margin() {
+        let random = Random::new(5, 0);
+        let mut closest = 0.0_f64;
+        for i in 0..200_000_u64 {
+            let d = i as usize % 4 + 1;
+            let spread = random.below(3, Purpose::Point, 0, i) as i32;
+            let draw = |j: u32| {
+                let value = random.below(1 << 24, Purpose::Point, 1 + j, i) as f64 / (1 << 23) as f64 - 1.0;
+                let exponent = (random.below(41, Purpose::Point, 20 + j, i) as i32 - 20) * spread;
+                (value * 2.0_f64.powi(exponent)) as f32
+            };
+            let values: Vec<f32> = (0..12).map(draw).collect();
+            let (truth, score, size, largest) = both(&values[..d], &values[4..4 + d], &values[8..8 + d]);
+            let margin = Margin::new(largest, d as u32).of(size) as f64;
+            closest = closest.max((score as f64 - truth).abs() / margin);
+        }
+        assert!(closest < 0.5, "{closest}");
+        // Nor is it far more than needed.
+        assert!(closest > 0.05, "{closest}");
+    }
+
+    #[test]
+    fn nothing_is_certain_where_scores_may_overflow() {
+        for (largest, size) in [(2e19, 1.0), (1.0, 2e19), (1.5e19, 1.0), (f32::INFINITY, 0.0), (1.0, f32::INFINITY)] {
+            let mut least = Least::NONE;
+            least.offer(0, f32::NEG_INFINITY);
+            least.offer(1, 1.0);
+            assert!(!least.is_certain(Margin::new(largest, 3).of(size)), "{largest} {size}");
+        }
+        let mut only = Least::NONE;
+        only.offer(0, 5.0);
+        assert!(only.is_certain(Margin::new(1e10, 3).of(1e10)));
+    }
+}

@@ -563,6 +563,18 @@ impl Shared<'_, u32> {
     }
 }
 
+impl Shared<'_, u64> {
+    /// Adds `values[i]` to element `indices[i]` for each i, wrapping. A zero may have any index.
+    #[track_caller]
+    pub fn add_each<const N: usize>(self, indices: [u32; N], values: [u64; N]) {
+        for (index, value) in indices.into_iter().zip(values) {
+            if value != 0 {
+                self.add(index, value);
+            }
+        }
+    }
+}
+
 impl<T: Atomic> Shared<'_, T> {
     /// Adds to element `index`, wrapping.
     #[track_caller]
