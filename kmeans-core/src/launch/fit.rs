@@ -130,7 +130,9 @@ pub const FIT_TENSOR_SUMS_WIDE: Kernel = Kernel { name: "fit_tensor_sums_wide", 
 pub const fn fit_tensor(n: u64, k: u32, d: u32, words: u32, blocks: u32) -> Geometry {
     let padded = k.next_multiple_of(8);
     let centroids = (padded * (d.next_multiple_of(16) + 8) * 2).next_multiple_of(16) + padded * 4;
-    let shared = centroids.next_multiple_of(16) + 8 * k * (d * words + 1);
+    let sums = (8 * k * (d * words + 1)).next_multiple_of(16);
+    // Two numbers of each warp last.
+    let shared = centroids.next_multiple_of(16) + sums + FIT_TENSOR.block / 32 * 16;
     FIT_TENSOR.blocks(at_most(n.div_ceil(FIT_TENSOR.block as u64 / 2), blocks) as u64, shared)
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn round_row(
         set(column, rounded);
         column += WARP;
     }
-    of_lanes(norm, error)
+    in_single(sum_lanes(norm), sum_lanes(error))
 }
 
 /// A value less `centre`, times `scale`, rounded; its square, and that of what rounding changed.
@@ -80,10 +80,10 @@ pub(crate) fn round(value: f32, centre: f32, scale: f32) -> (f16, f64, f64) {
     (rounded, value * value, change * change)
 }
 
-/// |x'|², and a bound for |x' − x̃|, from the sums of each lane's squares; all lanes take part.
+/// |x'|², and a bound for |x' − x̃|, from sums of squares.
 #[inline(always)]
-pub(crate) fn of_lanes(norm: f64, error: f64) -> (f32, f32) {
-    let (norm, error) = (sum_lanes(norm) as f32, sum_lanes(error) as f32);
+pub(crate) fn in_single(norm: f64, error: f64) -> (f32, f32) {
+    let (norm, error) = (norm as f32, error as f32);
     // Rounding the square changes it by less than 2^-24 of it, if it is normal; else by less than 2^-149.
     (norm, square_root(error + f32::MIN_POSITIVE) * (1.0 + 4.0 * f32::EPSILON))
 }
@@ -116,7 +116,7 @@ pub fn lengths<T: Half>(matrix: In<T>, norms: Out<f32>, largest: Out<u32>, rows:
 
 /// The sum over a warp's lanes.
 #[inline(always)]
-fn sum_lanes(mut value: f64) -> f64 {
+pub(crate) fn sum_lanes(mut value: f64) -> f64 {
     let mut mask = WARP / 2;
     while mask > 0 {
         value += shuffle_xor(value, mask);

@@ -11,11 +11,11 @@ use super::{Ending, Log, sum};
 use crate::argmin::Nearest;
 use crate::assign::bound::{Bound, offset};
 use crate::assign::filtered::is_certain;
-use crate::assign::halves::{of_lanes, round};
+use crate::assign::halves::{in_single, round, sum_lanes as sum_doubles};
 use crate::assign::two::Two;
 use crate::device::{
     self, GridBarrier, In, Out, Shared, SharedMemory, WARP, ballot, block_index, block_size, grid_size, lane,
-    multiply_add, multiply_tiles, shuffle_from, shuffle_xor, sync_block, sync_warp, thread_index,
+    multiply_add, multiply_tiles, shuffle_from, shuffle_xor, sync_block, thread_index,
 };
 use crate::distance::add_square;
 use crate::scale::divide::Integer;
@@ -106,9 +106,10 @@ pub fn tensor<F: Integer>(
     let pitch = k * (d * format.words() + 1);
     let cells = shared.array::<u64>(pitch);
     let own = Own { format, cells, start: 0, copies: 1, pitch };
+    let parts = shared.array::<f64>(block_size() / WARP * 2);
     let mut grid = GridBarrier::new(arrivals);
     let (mut slot, mut end) = (0, FitEnd::None);
-    rounded.round_all(log);
+    rounded.round_all(log, parts);
     grid.sync();
     rounded.stage(staged, slot, k);
     loop {
@@ -123,7 +124,7 @@ pub fn tensor<F: Integer>(
         sync_block();
         own.flush(gained, log.gains(slot + 1, format.words()), k, d);
         grid.sync();
-        update::<F>(log, slot, exponent, cells.cast::<f64>(), rounded);
+        update::<F>(log, slot, exponent, (cells.cast::<f64>(), parts), rounded);
         grid.sync();
         slot += 1;
         // That was the pass for the last means.
@@ -157,50 +158,55 @@ pub fn tensor<F: Integer>(
     }
 }
 
-/// The first cluster of this thread's warp, and how many clusters further its next one is: neighbours in different blocks.
-#[inline(always)]
-fn shares() -> (u64, u64) {
-    let warp = (thread_index() / WARP) as u64;
-    (block_index() as u64 + warp * grid_size() as u64, grid_size() as u64 * (block_size() / WARP) as u64)
-}
-
 impl Rounded<'_> {
-    /// Rounds the centroids of slot 0, a warp each.
+    /// Rounds the centroids of slot 0, a block each.
     #[inline(always)]
-    fn round_all(self, log: Log<f32>) {
-        let (mut cluster, step) = shares();
-        while cluster < log.k as u64 {
-            let mut values = [0.0; VALUES];
-            for (i, value) in values.iter_mut().enumerate() {
-                let column = column_of(i);
-                if column < log.d {
-                    *value = log.centroids.get(cluster * log.d as u64 + column as u64);
-                }
+    fn round_all(self, log: Log<f32>, parts: Shared<f64>) {
+        let mut cluster = block_index();
+        while cluster < log.k {
+            let (mut column, mut sums) = (thread_index(), (0.0, 0.0));
+            while column < self.width {
+                let is_column = column < log.d;
+                let value = if is_column { log.centroids.get((cluster * log.d + column) as u64) } else { 0.0 };
+                self.round(cluster, column, is_column.then_some(value), &mut sums);
+                column += block_size();
             }
-            self.round(values, log.d, 0, cluster);
-            cluster += step;
+            self.finish(0, cluster, sums, parts);
+            sync_block();
+            cluster += grid_size();
         }
     }
 
-    /// Rounds a centroid of slot `slot`, d columns, of which a lane has every 32nd.
+    /// Rounds a value of a centroid, and adds to the sums of squares of values and of what rounding changed.
     #[inline(always)]
-    fn round(self, values: [f32; VALUES], d: u32, slot: u64, cluster: u64) {
-        let (mut norm, mut error) = (0.0, 0.0);
-        for (i, &value) in values.iter().enumerate() {
-            let (column, mut rounded) = (column_of(i), f16::ZERO);
-            if column < d {
-                let (half, square, change) = round(value, self.centre.get(column as u64), self.scale);
-                rounded = half;
-                norm += square;
-                error += change;
-            }
-            if column < self.width {
-                self.halves.set(cluster * self.width as u64 + column as u64, rounded);
-            }
+    fn round(self, cluster: u32, column: u32, value: Option<f32>, (norm, error): &mut (f64, f64)) {
+        let mut rounded = f16::ZERO;
+        if let Some(value) = value {
+            let (half, square, change) = round(value, self.centre.get(column as u64), self.scale);
+            rounded = half;
+            *norm += square;
+            *error += change;
         }
-        let (norm, error) = of_lanes(norm, error);
+        self.halves.set((cluster * self.width + column) as u64, rounded);
+    }
+
+    /// Says how long a centroid of slot `slot` is, and what rounding changed, from every thread's sums.
+    #[inline(always)]
+    fn finish(self, slot: u64, cluster: u32, (norm, error): (f64, f64), parts: Shared<f64>) {
+        let (norm, error) = (sum_doubles(norm), sum_doubles(error));
         if lane() == 0 {
-            self.norms.set(cluster, norm);
+            parts.set(thread_index() / WARP * 2, norm);
+            parts.set(thread_index() / WARP * 2 + 1, error);
+        }
+        sync_block();
+        if thread_index() == 0 {
+            let (mut norm, mut error) = (0.0, 0.0);
+            for warp in 0..block_size() / WARP {
+                norm += parts.get(warp * 2);
+                error += parts.get(warp * 2 + 1);
+            }
+            let (norm, error) = in_single(norm, error);
+            self.norms.set(cluster as u64, norm);
             self.largest.raise(slot * 2, norm.to_bits());
             self.largest.raise(slot * 2 + 1, error.to_bits());
         }
@@ -211,8 +217,8 @@ impl Rounded<'_> {
     fn stage(self, staged: Staged, slot: u64, k: u32) {
         let padded = k.next_multiple_of(WIDTH);
         let largest = self.largest.get(slot * 2);
-        // Of 8 numbers each.
-        let pieces = self.width / 8;
+        // Of 8 numbers each; there are some, which tells the compiler that it may divide.
+        let pieces = (self.width / 8).max(1);
         let mut first = thread_index();
         while first < padded * pieces {
             let mut words = [[0; 4]; TOGETHER];
@@ -222,7 +228,7 @@ impl Rounded<'_> {
                     *words = self.halves.get16(piece as u64 * 8);
                 }
             }
-            for (i, words) in words.into_iter().enumerate() {
+            for (i, words) in words.iter().enumerate() {
                 let piece = first + i as u32 * block_size();
                 if piece < padded * pieces {
                     let at = piece / pieces * (pieces + 1) + piece % pieces;
@@ -246,7 +252,7 @@ impl Rounded<'_> {
     }
 }
 
-/// The column of a lane's value number `i`.
+/// The column of a row that is a lane's value number `i`.
 #[inline(always)]
 fn column_of(i: usize) -> u32 {
     lane() + WARP * i as u32
@@ -301,12 +307,13 @@ impl Rows<'_> {
             let (row, loaded) = (first, next);
             let scores = self.scores(&loaded.a, staged);
             first += warps * SIDE as u64;
-            next = self.load(first, is_new);
             let (labels, near) = {
                 let (first, second) =
                     (self.decide::<0>(&scores, &loaded, bound), self.decide::<1>(&scores, &loaded, bound));
                 ([first.0, second.0], [first.1, second.1])
             };
+            // On their way while rows are settled and moved.
+            next = self.load(first, is_new);
             // Rows g and g + 8 at bits 4g and 4g + 1: those that move, and those that are open.
             let mut rest = 0;
             for r in 0..2 {
@@ -521,56 +528,56 @@ fn label_of(index: usize, member: u32) -> u32 {
     index as u32 / 2 * WIDTH + member * 2 + index as u32 % 2
 }
 
-/// The second half of round `slot`: centroids from sums, a warp per cluster. `squares` has room for a row of each of the
-/// block's clusters.
-// Loops over indices of constant length keep the arrays in registers.
-#[allow(clippy::needless_range_loop)]
+/// The second half of round `slot`: centroids from sums, a block per cluster. `squares` has room for a row, `parts` for two numbers
+/// of each warp.
 #[inline(always)]
-fn update<F: Integer>(log: Log<f32>, slot: u64, exponent: i32, squares: Shared<f64>, rounded: Rounded) {
+fn update<F: Integer>(
+    log: Log<f32>,
+    slot: u64,
+    exponent: i32,
+    (squares, parts): (Shared<f64>, Shared<f64>),
+    rounded: Rounded,
+) {
     let (k, d) = (log.k as u64, log.d as u64);
     let words = F::new(exponent, 0).words();
     let gains = log.gains(slot + 1, words);
-    let (mut cluster, step) = shares();
-    // Warps that have a cluster have those before them in the block.
-    let own = thread_index() / WARP * log.d;
-    while cluster < k {
-        let (old, new) = (slot * k + cluster, (slot + 1) * k + cluster);
-        // All that is read is on its way at the same time. Wrapping: a difference may be negative.
-        let count = log.counts.get(old).wrapping_add(log.gained.get(gains + k * d * words as u64 + cluster));
-        let (mut totals, mut means) = ([0; VALUES], [0.0; VALUES]);
-        for i in 0..VALUES {
-            let column = column_of(i) as u64;
-            if column < d {
-                means[i] = log.centroids.get(old * d + column);
-                totals[i] = sum::<F>(log.sums, 0, old * d + column, words as u64)
-                    + sum::<F>(log.gained, gains, cluster * d + column, words as u64);
+    let mut cluster = block_index();
+    while cluster < log.k {
+        let (old, new) = (slot * k + cluster as u64, (slot + 1) * k + cluster as u64);
+        // Wrapping: a difference may be negative.
+        let gained = log.gained.get(gains + k * d * words as u64 + cluster as u64);
+        let count = log.counts.get(old).wrapping_add(gained);
+        let (mut column, mut sums) = (thread_index(), (0.0, 0.0));
+        while column < rounded.width {
+            let mut value = None;
+            if column < log.d {
+                let at = old * d + column as u64;
+                let before = log.centroids.get(at);
+                let total = sum::<F>(log.sums, 0, at, words as u64)
+                    + sum::<F>(log.gained, gains, (cluster * log.d + column) as u64, words as u64);
+                let mean = if count == 0 { before } else { quick::quotient(total, words, exponent, count) };
+                let at = new * d + column as u64;
+                F::store(total, log.sums, at * words as u64);
+                log.centroids.set(at, mean);
+                squares.set(column, add_square(0.0, mean, before));
+                value = Some(mean);
             }
+            rounded.round(cluster, column, value, &mut sums);
+            column += block_size();
         }
-        for i in 0..VALUES {
-            let column = column_of(i) as u64;
-            if column < d {
-                let before = means[i];
-                if count != 0 {
-                    means[i] = quick::quotient(totals[i], words, exponent, count);
-                }
-                F::store(totals[i], log.sums, (new * d + column) * words as u64);
-                log.centroids.set(new * d + column, means[i]);
-                squares.set(own + column as u32, add_square(0.0, means[i], before));
-            }
-        }
-        rounded.round(means, log.d, slot + 1, cluster);
-        sync_warp();
-        // In the order of the columns, as the definition has it.
-        let moved = add_in_order(0.0, squares, own, log.d);
-        if lane() == 0 {
+        rounded.finish(slot + 1, cluster, sums, parts);
+        // Another warp than the one that finishes.
+        if thread_index() == WARP {
+            // In the order of the columns, as the definition has it.
+            let moved = add_in_order(0.0, squares, 0, log.d);
             log.counts.set(new, count);
             log.moved.set(old, moved.to_bits());
             if count == 0 {
                 log.found.add(slot * 2 + 1, 1);
             }
         }
-        sync_warp();
-        cluster += step;
+        sync_block();
+        cluster += grid_size();
     }
 }
 
