@@ -345,6 +345,11 @@ fn rounds_on_tensor_cores_are_the_references() {
         let points = numbers::<f32>(data, n * d, 9);
         check_by(&points, (n, k, d), (least, 3), &|r, l, rule, flags| by_tensor_cores(r, l, rule, flags, 8.0));
     }
+    // Fewer rows than a warp takes, one cluster, and equal rows and centroids, among which the lowest label wins.
+    let few = numbers::<f32>(Data::Unit, 5 * 6, 15);
+    check_by(&few, (5, 1, 6), (1, 2), &|r, l, rule, flags| by_tensor_cores(r, l, rule, flags, 8.0));
+    let repeated: Vec<f32> = (0..70 * 20).map(|i| ((i / 20 % 3 + i % 20) % 5) as f32).collect();
+    check_by(&repeated, (70, 12, 20), (1, 2), &|r, l, rule, flags| by_tensor_cores(r, l, rule, flags, 4.0));
     // All columns and clusters there may be, and a scale by which nothing fits, so that every row is settled.
     let points = numbers::<f32>(Data::Unit, 400 * 128, 10);
     let settings = Settings { max_iter: 2, stop: Stop::LabelsRepeat, empty: EmptyCluster::Keep };

@@ -226,8 +226,8 @@ impl Rounded {
 }
 
 impl<T: Number> Streaming<T> {
-    /// Prepares the points.
-    pub fn new(data: &Data<'_, T>) -> Result<Self, Error> {
+    /// Prepares the points; those that are rounded, about `centre`, or about their mean.
+    pub fn new(data: &Data<'_, T>, centre: Option<&[T]>) -> Result<Self, Error> {
         let (n, stream) = (data.facts.n, &data.stream);
         let mut scalars = stream.zeros(2 * OPEN)?;
         let rows = if is_half::<T>() {
@@ -237,7 +237,11 @@ impl<T: Number> Streaming<T> {
             data.launch(&launch::ASSIGN_LENGTHS, launch::assign_lengths(n as u64), &arguments)?;
             Rows::Half { norms }
         } else {
-            Self::rounded(data, &mut scalars)?
+            let centre = match centre {
+                Some(centre) => stream.upload(centre)?,
+                None => Self::mean(data)?,
+            };
+            Self::rounded(data, centre, &mut scalars)?
         };
         let room = room(n);
         Ok(Self {
@@ -251,8 +255,8 @@ impl<T: Number> Streaming<T> {
         })
     }
 
-    /// The points about their mean, scaled to fill f16: that leaves the fewest rows open.
-    fn rounded(data: &Data<'_, T>, scalars: &mut Array<u32>) -> Result<Rows<T>, Error> {
+    /// The points' mean, which leaves the fewest rows open.
+    fn mean(data: &Data<'_, T>) -> Result<Array<T>, Error> {
         let stream = &data.stream;
         let labels = stream.zeros(data.facts.n)?;
         let mut sums = Sums::unweighted(data, 1)?;
@@ -260,13 +264,18 @@ impl<T: Number> Streaming<T> {
         let old = stream.zeros(data.facts.d)?;
         let mut centre = stream.array(data.facts.d)?;
         sums.divide(data, &old, &mut centre)?;
+        Ok(centre)
+    }
+
+    /// The points about `centre`, scaled to fill f16.
+    fn rounded(data: &Data<'_, T>, centre: Array<T>, scalars: &mut Array<u32>) -> Result<Rows<T>, Error> {
         let mut points = Rounded::new(data, data.facts.n)?;
         let range = data.facts.range;
-        // No element is further from the mean than twice the largest.
+        // No element is further from a mean of some than twice the largest.
         let first = if range.is_zero() { 0 } else { HALF_EXPONENT - (range.high + 1) };
         let mut scale = scale_of(first);
         let mut norm = round_points(data, &centre, scale, &mut points, scalars)?;
-        // Data far from the origin are closer to their mean: fill f16 by the largest norm, which no element exceeds.
+        // Data far from the origin are closer to their centre: fill f16 by the largest norm, which no element exceeds.
         let spare = HALF_EXPONENT - ExponentRange::of(norm as f64).high;
         if norm > 0.0 && norm.is_finite() && spare > 2 {
             scale = scale_of(first.saturating_add(spare));

@@ -6,6 +6,7 @@ use std::ops::Range;
 use half::f16;
 use kmeans_core::launch::{self, FIT_CLOSE, FIT_FIRST, FIT_KEEP_EMPTY, FitEnd, FitRule, Kernel};
 use kmeans_core::settings::{EmptyCluster, Iteration, Settings, Stop};
+use ndarray::{Array2, ArrayView1};
 
 use super::Number;
 use super::assigner::Assigner;
@@ -91,6 +92,8 @@ pub struct Whole<T> {
     words: u32,
     /// For tensor cores.
     rounded: Option<Rounded>,
+    /// For those: the mean of the starting centroids, about which points are rounded. The points' own mean would take a pass over them.
+    centre: Vec<T>,
 }
 
 /// Which kernel runs the rounds.
@@ -172,16 +175,16 @@ pub fn bytes<T>(k: u64, d: u64) -> u64 {
 }
 
 impl<T: Number> Whole<T> {
-    /// For fits from k centroids, if a kernel can run them.
+    /// For fits from the centroids `start`, `[k, d]`, if a kernel can run them.
     pub fn new(
         data: &Data<'_, T>,
         sums: &Sums,
         inertia: &Inertia,
-        k: usize,
+        start: &Array2<T>,
         settings: &Settings,
         threshold: f64,
     ) -> Result<Option<Self>, Error> {
-        let (n, d, stored) = (data.n(), data.d(), data.points.stored());
+        let (n, d, k, stored) = (data.n(), data.d(), start.nrows(), data.points.stored());
         let Some(words) = sums.integer_words() else { return Ok(None) };
         let Some(kind) = Kind::of(data, k, words) else { return Ok(None) };
         let geometry = |blocks| match kind {
@@ -219,7 +222,10 @@ impl<T: Number> Whole<T> {
                 largest: stream.array(2 * slots)?,
             }),
         };
+        let mean =
+            |column: ArrayView1<'_, T>| T::from_f64(column.iter().map(|value| value.to_f64()).sum::<f64>() / k as f64);
         Ok(Some(Self {
+            centre: if rounded.is_some() { start.columns().into_iter().map(mean).collect() } else { Vec::new() },
             rounded,
             kernel,
             geometry,
@@ -332,7 +338,8 @@ impl<T: Number> Whole<T> {
         ];
         if let Some(Rounded { halves, norms, largest }) = &mut self.rounded {
             data.stream.clear(largest)?;
-            let (rows, scale) = assigner.streaming(data)?.rounded_rows().expect("f32 points are rounded");
+            let (rows, scale) =
+                assigner.streaming_about(data, Some(&self.centre))?.rounded_rows().expect("f32 points are rounded");
             arguments.extend(rows);
             arguments.extend([write(halves), write(norms), write(largest), Arg::F32(scale)]);
             arguments.push(Arg::U32(width(d) as u32));

@@ -1,5 +1,5 @@
 //! Rounds on rows of up to 128 columns and up to 128 clusters: tensor cores multiply a warp's 16 rows, rounded to f16, with all
-//! centroids, which lie in shared memory; what the scores leave open is settled by D. Rows are centred, scaled and rounded
+//! centroids, which lie in shared memory; what the scores leave open is settled by differences in `f32`, and by D. Rows are centred, scaled and rounded
 //! once ([`halves`](crate::assign::halves)), centroids in every round. `assign/bound.rs` says how far apart scores
 //! must be. Rungs: see [`super`].
 
@@ -433,17 +433,10 @@ impl Rows<'_> {
     }
 
     /// The label of a row that scores leave open, of which each lane has its values; `near` are the lane's candidates, and lane `from`
-    /// is the first of the four that have them all. First by sums in `f32`, as in [`filtered`](crate::assign::filtered): a term goes
-    /// through two roundings of its difference, and at most nine of the sum, which is no more than twice d + 4, as there.
+    /// is the first of the four that have them all. First by sums in `f32`, as in [`filtered`](crate::assign::filtered), where a term may go
+    /// through nearly 2(d + 4) roundings: here through two of its difference, ⌈d/32⌉ in its lane, and five.
     #[inline(always)]
-    fn settle(
-        self,
-        log: Log<f32>,
-        slot: u64,
-        (row, values): (u64, [f32; VALUES]),
-        near: u32,
-        from: u32,
-    ) -> u32 {
+    fn settle(self, log: Log<f32>, slot: u64, (row, values): (u64, [f32; VALUES]), near: u32, from: u32) -> u32 {
         let centroids = slot * (self.k * self.d) as u64;
         let mut two = Two::NONE;
         for member in 0..4 {
