@@ -31,6 +31,8 @@ const SIDE: u32 = 16;
 const TILES: usize = (FIT_TENSOR_CLUSTERS / WIDTH) as usize;
 /// Values of a row that a lane has.
 const VALUES: usize = (FIT_TENSOR_COLUMNS / WARP) as usize;
+/// Rows that are loaded before they are settled and moved.
+const AHEAD: usize = 3;
 /// Pieces of 16 bytes that a thread has on their way to shared memory.
 const TOGETHER: usize = 4;
 /// In place of the label of a row that scores leave open.
@@ -321,12 +323,20 @@ impl Rows<'_> {
                 rest |= ballot(is_mine && labels[r as usize] != loaded.before[r as usize]) << r;
             }
             let row_at = |bits: u32| row + (bits.trailing_zeros() / 4 + 8 * (bits.trailing_zeros() % 2)) as u64;
-            let mut ahead = self.values(row_at(rest), rest != 0);
+            // Some are on their way while one is settled and added.
+            let (mut ahead, mut coming) = ([[0.0; VALUES]; AHEAD], rest);
+            for values in &mut ahead {
+                *values = self.values(row_at(coming), coming != 0);
+                coming &= coming.wrapping_sub(1);
+            }
             while rest != 0 {
-                let (values, bit, row) = (ahead, rest.trailing_zeros(), row_at(rest));
+                let (values, bit, row) = (ahead[0], rest.trailing_zeros(), row_at(rest));
                 rest &= rest - 1;
-                // The next row is on its way while this one is settled and added.
-                ahead = self.values(row_at(rest), rest != 0);
+                for i in 1..AHEAD {
+                    ahead[i - 1] = ahead[i];
+                }
+                ahead[AHEAD - 1] = self.values(row_at(coming), coming != 0);
+                coming &= coming.wrapping_sub(1);
                 let pick = |of: [u32; 2]| if bit.is_multiple_of(2) { of[0] } else { of[1] };
                 let from = bit / 4 * 4;
                 let before = shuffle_from(pick(loaded.before), from);
