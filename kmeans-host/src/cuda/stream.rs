@@ -203,18 +203,17 @@ fn scale_of(exponent: i32) -> f32 {
     power_of_two(exponent.clamp(-120, 120)) as f32
 }
 
-/// Rounds the points. Returns the largest norm.
+/// Rounds the points, and finds the largest norm.
 fn round_points<T: Number>(
     data: &Data<'_, T>,
     centre: &Array<T>,
     scale: f32,
     into: &mut Rounded,
     scalars: &mut Array<u32>,
-) -> Result<f32, Error> {
+) -> Result<(), Error> {
     data.stream.clear(scalars)?;
     let largest = write_part(scalars, 0..2);
-    round(data, (data.points.arg(), data.facts.n), (centre, scale), into, largest)?;
-    Ok(f32::from_bits(data.stream.download(scalars, 1)?[0]).sqrt())
+    round(data, (data.points.arg(), data.facts.n), (centre, scale), into, largest)
 }
 
 impl Rounded {
@@ -237,10 +236,6 @@ impl<T: Number> Streaming<T> {
             data.launch(&launch::ASSIGN_LENGTHS, launch::assign_lengths(n as u64), &arguments)?;
             Rows::Half { norms }
         } else {
-            let centre = match centre {
-                Some(centre) => stream.upload(centre)?,
-                None => Self::mean(data)?,
-            };
             Self::rounded(data, centre, &mut scalars)?
         };
         let room = room(n);
@@ -267,19 +262,32 @@ impl<T: Number> Streaming<T> {
         Ok(centre)
     }
 
-    /// The points about `centre`, scaled to fill f16.
-    fn rounded(data: &Data<'_, T>, centre: Array<T>, scalars: &mut Array<u32>) -> Result<Rows<T>, Error> {
+    /// The points about `centre`, or about their mean and scaled to fill f16.
+    fn rounded(data: &Data<'_, T>, centre: Option<&[T]>, scalars: &mut Array<u32>) -> Result<Rows<T>, Error> {
         let mut points = Rounded::new(data, data.facts.n)?;
         let range = data.facts.range;
-        // No element is further from a mean of some than twice the largest.
+        // No element is further from a point, or from a mean of some, than twice the largest.
         let first = if range.is_zero() { 0 } else { HALF_EXPONENT - (range.high + 1) };
         let mut scale = scale_of(first);
-        let mut norm = round_points(data, &centre, scale, &mut points, scalars)?;
-        // Data far from the origin are closer to their centre: fill f16 by the largest norm, which no element exceeds.
+        if let Some(centre) = centre {
+            // Where data are far from the origin, rows are small then. But f32 has 24 bits: differences of two such numbers are no
+            // smaller than 2⁻¹⁵ here, which is a normal f16 or nearly so, and worth no wait for the largest norm.
+            let centre = data.stream.upload(centre)?;
+            round_points(data, &centre, scale, &mut points, scalars)?;
+            return Ok(Rows::Rounded { points, centre, scale });
+        }
+        let centre = Self::mean(data)?;
+        let largest = |scalars: &Array<u32>| -> Result<f32, Error> {
+            Ok(f32::from_bits(data.stream.download(scalars, 1)?[0]).sqrt())
+        };
+        round_points(data, &centre, scale, &mut points, scalars)?;
+        let mut norm = largest(scalars)?;
+        // Data far from the origin are closer to their mean: fill f16 by the largest norm, which no element exceeds.
         let spare = HALF_EXPONENT - ExponentRange::of(norm as f64).high;
         if norm > 0.0 && norm.is_finite() && spare > 2 {
             scale = scale_of(first.saturating_add(spare));
-            norm = round_points(data, &centre, scale, &mut points, scalars)?;
+            round_points(data, &centre, scale, &mut points, scalars)?;
+            norm = largest(scalars)?;
         }
         debug_assert!(!norm.is_nan(), "points are finite");
         Ok(Rows::Rounded { points, centre, scale })

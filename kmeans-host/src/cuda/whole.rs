@@ -92,7 +92,7 @@ pub struct Whole<T> {
     words: u32,
     /// For tensor cores.
     rounded: Option<Rounded>,
-    /// For those: the mean of the starting centroids, about which points are rounded. The points' own mean would take a pass over them.
+    /// For those: about what points are rounded.
     centre: Vec<T>,
 }
 
@@ -123,6 +123,18 @@ impl Kind {
 /// Columns of rounded rows.
 fn width(d: u32) -> usize {
     d.next_multiple_of(16) as usize
+}
+
+/// Of each column the median of a few starting centroids: among the points, whose mean would take a pass over them, and not far off for
+/// an outlier that a start has chosen.
+fn middle<T: Number>(start: &Array2<T>) -> Vec<T> {
+    let rows = start.nrows().min(9);
+    let median = |column: ArrayView1<'_, T>| {
+        let mut values: Vec<T> = (0..rows).map(|i| column[i * start.nrows() / rows]).collect();
+        values.sort_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
+        values[rows / 2]
+    };
+    start.columns().into_iter().map(median).collect()
 }
 
 /// Room for rounded centroids.
@@ -222,10 +234,8 @@ impl<T: Number> Whole<T> {
                 largest: stream.array(2 * slots)?,
             }),
         };
-        let mean =
-            |column: ArrayView1<'_, T>| T::from_f64(column.iter().map(|value| value.to_f64()).sum::<f64>() / k as f64);
         Ok(Some(Self {
-            centre: if rounded.is_some() { start.columns().into_iter().map(mean).collect() } else { Vec::new() },
+            centre: if rounded.is_some() { middle(start) } else { Vec::new() },
             rounded,
             kernel,
             geometry,
