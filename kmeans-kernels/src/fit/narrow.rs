@@ -1,5 +1,5 @@
 //! Rounds on rows of up to four columns: a thread labels four neighbouring rows at a time, in registers, against centroids in
-//! shared memory. Scores as in [`scores`](super::scores), which says why the labels are exact; what they leave open is settled by
+//! shared memory. Scores as in `scores.rs`, which says why the labels are exact; what they leave open is settled by
 //! `f32` differences as in [`filtered`](crate::assign::filtered), and by D. Rungs: see [`super`].
 
 use kmeans_core::launch::{FIT_QUEUE, FitEnd, fit_copies, fit_copy_words, fit_table_pitch};
