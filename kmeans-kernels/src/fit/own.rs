@@ -3,6 +3,9 @@
 use crate::device::{Out, Shared, block_size, lane, shuffle_xor, thread_index};
 use crate::scale::divide::Integer;
 
+/// Lanes that add up the copies of a sum.
+const LANES: u32 = 4;
+
 /// What a block's rows add to sums and counts, as often as shared memory allows: neighbouring threads add to different
 /// copies, so that they seldom wait for each other. A copy has the sums of all clusters, then their counts.
 #[derive(Clone, Copy)]
@@ -45,35 +48,37 @@ impl<F: Integer> Own<'_, F> {
         self.cells.add(self.start + k * d * self.format.words() + label, one);
     }
 
-    /// Adds what the block has, of k clusters and d columns, to `gained` from word `first` on. A lane per copy.
+    /// Adds what the block has, of k clusters and d columns, to `gained` from word `first` on. A few lanes share the copies of a sum.
     #[inline(always)]
     pub fn flush(self, gained: Out<u64>, first: u64, k: u32, d: u32) {
         let (words, sums) = (self.format.words(), k * d);
-        let copy = thread_index() % self.copies;
-        let mut item = thread_index() / self.copies;
+        let lanes = if self.copies < LANES { self.copies } else { LANES };
+        let mut item = thread_index() / lanes;
         // The warp's first: its lanes stay together to add up.
-        while item - lane() / self.copies < sums + k {
+        while item - lane() / lanes < sums + k {
             let at = if item < sums { item * words } else { sums * (words - 1) + item };
-            let place = copy * self.pitch + at;
-            let mut total = 0;
-            if item < sums {
-                total = F::integer(|word| self.cells.get(place + word));
-            } else if item < sums + k {
-                total = self.cells.get(place) as i128;
+            let (mut total, mut copy) = (0_i128, thread_index() % lanes);
+            while item < sums + k && copy < self.copies {
+                let place = copy * self.pitch + at;
+                let is_sum = item < sums;
+                let one = F::integer(|word| if word == 0 || is_sum { self.cells.get(place + word) } else { 0 });
+                total = total.wrapping_add(one);
+                copy += lanes;
             }
-            let mut mask = self.copies / 2;
+            let mut mask = lanes / 2;
             while mask > 0 {
                 let low = shuffle_xor(total as u64, mask) as i128;
                 let high = if words > 1 { shuffle_xor((total >> 64) as u64, mask) as i128 } else { 0 };
                 total = total.wrapping_add(high << 64 | low);
                 mask /= 2;
             }
-            if copy == 0 && item < sums {
+            let is_first = lane().is_multiple_of(lanes);
+            if is_first && item < sums {
                 self.format.merge(gained, first + at as u64, |word| (total >> (64 * word)) as u64);
-            } else if copy == 0 && item < sums + k && total as u64 != 0 {
+            } else if is_first && item < sums + k && total as u64 != 0 {
                 gained.add(first + at as u64, total as u64);
             }
-            item += block_size() / self.copies;
+            item += block_size() / lanes;
         }
     }
 }
