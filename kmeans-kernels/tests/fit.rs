@@ -9,14 +9,14 @@ use kmeans_core::launch::{self as contract, FIT_CLOSE, FIT_FIRST, FIT_KEEP_EMPTY
 use kmeans_core::reference::{self, Fit};
 use kmeans_core::settings::{EmptyCluster, Settings, Stop};
 use kmeans_kernels::assign::halves::halves;
-use kmeans_kernels::device::Load;
 use kmeans_kernels::device::emulated::{Buffer, Emulator};
+use kmeans_kernels::fit::Fours;
 use kmeans_kernels::fit::narrow::narrow;
 use kmeans_kernels::fit::tensor::tensor;
 use kmeans_kernels::update::fixed::{Narrow, Wide};
 
 /// Points on the emulated device, and the state that rounds go on from.
-struct Rounds<P: Load> {
+struct Rounds<P: Fours> {
     emulator: Emulator,
     points: Buffer<P>,
     labels: Buffer<u32>,
@@ -43,7 +43,7 @@ struct Log<T> {
 }
 
 /// Launches a kernel.
-type Runs<'a, P> = &'a dyn Fn(&Rounds<P>, &Log<<P as Load>::Value>, (FitRule, f64), u32);
+type Runs<'a, P> = &'a dyn Fn(&Rounds<P>, &Log<<P as kmeans_kernels::device::Load>::Value>, (FitRule, f64), u32);
 
 /// What a launch did: rounds, how they ended, and per round the labels that changed and the movements.
 struct Done {
@@ -53,7 +53,7 @@ struct Done {
     moved: Vec<f64>,
 }
 
-impl<P: Load> Rounds<P> {
+impl<P: Fours> Rounds<P> {
     fn new(points: &[P], (n, k, d): (usize, usize, usize), start: &[P::Value], least: u32, blocks: u32) -> Self {
         let values: Vec<P::Value> = points.iter().map(|p| p.load()).collect();
         let format = format(&values);
@@ -88,7 +88,7 @@ impl<P: Load> Rounds<P> {
             centroids: e.buffer("centroids", &centroids),
             sums: e.buffer("sums", &log(&self.sums, k * d * self.words as usize)),
             counts: e.buffer("counts", &log(&self.counts, k)),
-            gained: e.buffer("gained", &log(&[], k)),
+            gained: e.buffer("gained", &log(&[], k * (d * self.words as usize + 1))),
             moved: e.buffer("moved", &log(&[], k)),
             found: e.buffer("found", &log(&[], 2)),
             state: e.buffer("state", &[0; 2]),
@@ -162,12 +162,12 @@ fn rule(stop: Stop, variance: f64, n: usize) -> (FitRule, f64) {
 }
 
 /// Whole fits, `each` rounds per launch.
-fn check<P: Load>(points: &[P], shape: (usize, usize, usize), least: u32, blocks: u32) {
+fn check<P: Fours>(points: &[P], shape: (usize, usize, usize), least: u32, blocks: u32) {
     check_by(points, shape, (least, blocks), &Rounds::narrow);
 }
 
 /// Whole fits by a kernel.
-fn check_by<P: Load>(points: &[P], (n, k, d): (usize, usize, usize), (least, blocks): (u32, u32), kernel: Runs<P>) {
+fn check_by<P: Fours>(points: &[P], (n, k, d): (usize, usize, usize), (least, blocks): (u32, u32), kernel: Runs<P>) {
     let values: Vec<P::Value> = points.iter().map(|p| p.load()).collect();
     let start = &values[..k * d];
     let variance = reference::mean_variance(&values, d);
@@ -199,7 +199,7 @@ fn check_by<P: Load>(points: &[P], (n, k, d): (usize, usize, usize), (least, blo
     }
 }
 
-fn check_shapes<P: Load>(numbers: impl Fn(Data, usize) -> Vec<P>) {
+fn check_shapes<P: Fours>(numbers: impl Fn(Data, usize) -> Vec<P>) {
     check(&numbers(Data::Grid, 500 * 3), (500, 7, 3), 1, 3);
     check(&numbers(Data::Unit, 301), (301, 40, 1), 1, 2);
     check(&numbers(Data::Offset, 200 * 2), (200, 5, 2), 2, 1);
@@ -212,6 +212,56 @@ fn rounds_on_narrow_rows_are_the_references() {
     check_shapes::<f16>(|data, len| numbers(data, len, 4));
     check_shapes::<bf16>(|data, len| numbers(data, len, 5));
     check_shapes::<u8>(|_, len| common::labels(len, 256, 6).into_iter().map(|v| v as u8).collect());
+}
+
+/// Sizes around the four rows of a thread and the 128 of a warp, one cluster, and as many as rows.
+#[test]
+fn rows_that_fill_no_group_of_four_are_labelled() {
+    for (n, k, d) in [(1, 1, 3), (2, 2, 1), (3, 1, 4), (5, 5, 2), (127, 4, 3), (129, 9, 1), (131, 1, 2)] {
+        check(&numbers::<f32>(Data::Unit, n * d, 11), (n, k, d), 1, 2);
+        let bytes: Vec<u8> = common::labels(n * d, 256, 12).into_iter().map(|v| v as u8).collect();
+        check(&bytes, (n, k, d), 1, 1);
+    }
+}
+
+/// Pixels of few colours, so that rows and centroids are repeated and lie in the middle of two others.
+#[test]
+fn bytes_of_equal_rows_and_ties_get_the_lowest_label() {
+    let pixels = |colours: &[u8], d: usize| -> Vec<u8> {
+        common::labels(301 * d, colours.len(), 13).into_iter().map(|v| colours[v as usize]).collect()
+    };
+    for d in 1..=4 {
+        check(&pixels(&[0, 255], d), (301, 6, d), 1, 2);
+        check(&pixels(&[0, 127, 128, 254, 255], d), (301, 5, d), 2, 2);
+    }
+    check(&[255; 66], (22, 3, 3), 1, 1);
+}
+
+/// Rows in the middle of two centroids, and a last place to either side, far from and near zero, from tiny to huge.
+#[test]
+fn near_ties_of_scores_are_settled() {
+    for (offset, scale) in [(0.0, 1.0), (1e6, 1.0), (-3.0, 1e-3), (0.0, 1e-38), (0.0, 3e18), (0.0, 1e30)] {
+        let start: Vec<f32> = numbers::<f32>(Data::Unit, 8 * 3, 14).iter().map(|v| (v + offset) * scale).collect();
+        let mut points = start.clone();
+        for (i, c) in start.chunks(3).enumerate() {
+            for other in start.chunks(3).take(i) {
+                let middle: Vec<f32> = c.iter().zip(other).map(|(a, b)| a / 2.0 + b / 2.0).collect();
+                points.extend(&middle);
+                points.extend([middle[0].next_up(), middle[1], middle[2]]);
+                points.extend([middle[0], middle[1].next_down(), middle[2]]);
+            }
+        }
+        let n = points.len() / 3;
+        if words(format(&points)) > 2 {
+            continue;
+        }
+        let settings = Settings { max_iter: 3, stop: Stop::LabelsRepeat, empty: EmptyCluster::Keep };
+        let expected = reference::lloyd(&points, 3, None, &start, &settings).unwrap();
+        let mut rounds = Rounds::new(&points, (n, 8, 3), &start, 1, 2);
+        let flags = FIT_FIRST | FIT_KEEP_EMPTY | FIT_CLOSE;
+        rounds.run(3, (FitRule::LabelsRepeat, 0.0), flags, &Rounds::narrow);
+        rounds.assert_is(&expected);
+    }
 }
 
 #[test]
@@ -295,6 +345,11 @@ fn rounds_on_tensor_cores_are_the_references() {
         let points = numbers::<f32>(data, n * d, 9);
         check_by(&points, (n, k, d), (least, 3), &|r, l, rule, flags| by_tensor_cores(r, l, rule, flags, 8.0));
     }
+    // Fewer rows than a warp takes, one cluster, and equal rows and centroids, among which the lowest label wins.
+    let few = numbers::<f32>(Data::Unit, 5 * 6, 15);
+    check_by(&few, (5, 1, 6), (1, 2), &|r, l, rule, flags| by_tensor_cores(r, l, rule, flags, 8.0));
+    let repeated: Vec<f32> = (0..70 * 20).map(|i| ((i / 20 % 3 + i % 20) % 5) as f32).collect();
+    check_by(&repeated, (70, 12, 20), (1, 2), &|r, l, rule, flags| by_tensor_cores(r, l, rule, flags, 4.0));
     // All columns and clusters there may be, and a scale by which nothing fits, so that every row is settled.
     let points = numbers::<f32>(Data::Unit, 400 * 128, 10);
     let settings = Settings { max_iter: 2, stop: Stop::LabelsRepeat, empty: EmptyCluster::Keep };

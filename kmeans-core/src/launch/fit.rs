@@ -61,7 +61,7 @@ const FIT: &[Argument] = &[
     output("centroids", Type::T, "[slots, k, d]"),
     output("sums", Type::U64, "[slots, k, d, words]"),
     output("counts", Type::U64, "[slots, k]"),
-    output("gained", Type::U64, "[slots, k]"),
+    output("gained", Type::U64, "[slots, k·(d·words + 1)]"),
     output("moved", Type::U64, "[slots, k]"),
     output("found", Type::U64, "[slots, 2]"),
     output("state", Type::U64, "[2]"),
@@ -77,7 +77,7 @@ const FIT: &[Argument] = &[
     D,
 ];
 
-const FIT_NARROW: Kernel = Kernel { together: true, ..kernel("", NARROW_TYPES, 640, FIT) };
+const FIT_NARROW: Kernel = Kernel { together: true, ..kernel("", NARROW_TYPES, 512, FIT) };
 /// Rounds on up to [`super::NARROW_COLUMNS`] columns, sums of one word. Launch: [`fit_narrow`].
 pub const FIT_NARROW_SUMS_NARROW: Kernel = Kernel { name: "fit_narrow_sums_narrow", ..FIT_NARROW };
 /// The same with sums of two words. Launch: [`fit_narrow`].
@@ -130,7 +130,9 @@ pub const FIT_TENSOR_SUMS_WIDE: Kernel = Kernel { name: "fit_tensor_sums_wide", 
 pub const fn fit_tensor(n: u64, k: u32, d: u32, words: u32, blocks: u32) -> Geometry {
     let padded = k.next_multiple_of(8);
     let centroids = (padded * (d.next_multiple_of(16) + 8) * 2).next_multiple_of(16) + padded * 4;
-    let shared = 16 + centroids.next_multiple_of(16) + 8 * k * (d * words + 1);
+    let sums = (8 * k * (d * words + 1)).next_multiple_of(16);
+    // Two numbers of each warp last.
+    let shared = centroids.next_multiple_of(16) + sums + FIT_TENSOR.block / 32 * 16;
     FIT_TENSOR.blocks(at_most(n.div_ceil(FIT_TENSOR.block as u64 / 2), blocks) as u64, shared)
 }
 
@@ -139,9 +141,18 @@ pub const fn fit_copy_words(k: u32, d: u32, words: u32) -> u32 {
     (k * (d * words + 1)) | 1
 }
 
-/// Bytes of the centroids, and of the movement in all.
+/// Values from one centroid to the next in the table that rows are scored by: its columns and what scores begin with, from a multiple
+/// of 16 bytes on.
+pub const fn fit_table_pitch(d: u32) -> u32 {
+    (d + 1).next_multiple_of(4)
+}
+
+/// Rows of a warp that may wait to be moved: fewer than its lanes from before, and four of every lane.
+pub const FIT_QUEUE: u32 = 160;
+
+/// Bytes of the centroids, of what else is there for all rows, and of the gaps in between.
 const fn fit_centroid_bytes(k: u32, d: u32) -> u32 {
-    (k * d * 4).next_multiple_of(16) + 16
+    FIT_NARROW.block / 32 * FIT_QUEUE * 8 + k * (d + fit_table_pitch(d)) * 4 + 64
 }
 
 /// Copies of a block's sums, a power of two up to the lanes of a warp.
@@ -154,9 +165,10 @@ pub const fn fit_copies(k: u32, d: u32, words: u32) -> u32 {
     copies
 }
 
-/// Whether shared memory holds a block's centroids and sums.
-pub const fn fit_narrow_fits(k: u64, d: u32, words: u32) -> bool {
-    k * (d as u64 * (8 * words as u64 + 4) + 8) + 64 <= SHARED_BYTES as u64
+/// Whether a launch can take n rows and k clusters: rows have 32-bit numbers, and shared memory holds a block's centroids and sums.
+pub const fn fit_narrow_fits(n: u64, k: u64, d: u32, words: u32) -> bool {
+    let bytes = k * (d as u64 * (8 * words as u64 + 4) + 4 * fit_table_pitch(d) as u64 + 8);
+    n < (1 << 32) - (1 << 24) && bytes + fit_centroid_bytes(0, d) as u64 + 8 <= SHARED_BYTES as u64
 }
 
 /// As many blocks as the rows fill, and at most `blocks`, which run at the same time.
@@ -164,9 +176,10 @@ pub const fn fit_narrow_fits(k: u64, d: u32, words: u32) -> bool {
 /// # Panics
 /// Unless [`fit_narrow_fits`].
 pub const fn fit_narrow(n: u64, k: u32, d: u32, words: u32, blocks: u32) -> Geometry {
-    assert!(fit_narrow_fits(k as u64, d, words), "the sums fit shared memory");
+    assert!(fit_narrow_fits(n, k as u64, d, words), "the sums fit shared memory");
     let shared = fit_centroid_bytes(k, d) + 8 * fit_copies(k, d, words) * fit_copy_words(k, d, words);
-    FIT_NARROW.blocks(at_most(n.div_ceil(FIT_NARROW.block as u64), blocks) as u64, shared)
+    // A warp takes 128 rows at a time.
+    FIT_NARROW.blocks(at_most(n.div_ceil(128), blocks) as u64, shared)
 }
 
 #[cfg(test)]
@@ -177,14 +190,15 @@ mod tests {
     fn shared_memory_holds_what_fits() {
         for d in 1..=4 {
             for words in 1..=2 {
-                let most = (1..100_000).take_while(|&k| fit_narrow_fits(k, d, words)).last().unwrap() as u32;
+                let most = (1..100_000).take_while(|&k| fit_narrow_fits(1 << 31, k, d, words)).last().unwrap() as u32;
                 for k in [1, 2, 7, 8, most / 3, most] {
-                    let geometry = fit_narrow(1 << 40, k, d, words, 264);
+                    let geometry = fit_narrow(1 << 31, k, d, words, 264);
                     assert!(geometry.shared <= SHARED_BYTES && geometry.grid == [264, 1], "{k} {d} {words}");
                 }
             }
         }
-        assert_eq!(fit_narrow(641, 8, 3, 1, 264).grid, [2, 1]);
+        assert_eq!(fit_narrow(129, 8, 3, 1, 264).grid, [2, 1]);
+        assert!(!fit_narrow_fits(1 << 32, 8, 3, 1));
     }
 
     #[test]

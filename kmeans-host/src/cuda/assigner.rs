@@ -160,9 +160,14 @@ impl<T: Number> Assigner<T> {
 
     /// The points as streaming takes them, rounded where need be.
     pub fn streaming(&mut self, data: &Data<'_, T>) -> Result<&mut Streaming<T>, Error> {
+        self.streaming_about(data, None)
+    }
+
+    /// The same; those that have yet to be rounded are, about `centre`, or about their mean.
+    pub fn streaming_about(&mut self, data: &Data<'_, T>, centre: Option<&[T]>) -> Result<&mut Streaming<T>, Error> {
         match &mut self.streaming {
             Some(streaming) => Ok(streaming),
-            none => Ok(none.insert(Streaming::new(data)?)),
+            none => Ok(none.insert(Streaming::new(data, centre)?)),
         }
     }
 }

@@ -35,7 +35,7 @@ pub fn lloyd<T: Number>(
     };
     let mut rounds = Rounds::new(data, assigner, &start)?;
     let (sums, inertia) = rounds.parts();
-    let mut whole = Whole::new(data, sums, inertia, k, settings, threshold)?;
+    let mut whole = Whole::new(data, sums, inertia, &start, settings, threshold)?;
     let mut history: Vec<Iteration> = Vec::new();
     let (mut converged, mut repeated, mut finish) = (false, false, false);
     // The inertia, where rounds in one launch have found the labels of the last centroids.

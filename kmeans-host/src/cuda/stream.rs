@@ -216,18 +216,17 @@ fn scale_of(exponent: i32) -> f32 {
     power_of_two(exponent.clamp(-120, 120)) as f32
 }
 
-/// Rounds the points. Returns the largest norm.
+/// Rounds the points, and finds the largest norm.
 fn round_points<T: Number>(
     data: &Data<'_, T>,
     centre: &Array<T>,
     scale: f32,
     into: &mut Rounded,
     scalars: &mut Array<u32>,
-) -> Result<f32, Error> {
+) -> Result<(), Error> {
     data.stream.clear(scalars)?;
     let largest = write_part(scalars, 0..2);
-    round(data, (data.points.arg(), data.facts.n), (centre, scale), into, largest)?;
-    Ok(f32::from_bits(data.stream.download(scalars, 1)?[0]).sqrt())
+    round(data, (data.points.arg(), data.facts.n), (centre, scale), into, largest)
 }
 
 impl Rounded {
@@ -239,8 +238,8 @@ impl Rounded {
 }
 
 impl<T: Number> Streaming<T> {
-    /// Prepares the points.
-    pub fn new(data: &Data<'_, T>) -> Result<Self, Error> {
+    /// Prepares the points; those that are rounded, about `centre`, or about their mean.
+    pub fn new(data: &Data<'_, T>, centre: Option<&[T]>) -> Result<Self, Error> {
         let (n, stream) = (data.facts.n, &data.stream);
         let mut scalars = stream.zeros(2 * OPEN)?;
         let rows = if is_half::<T>() {
@@ -250,7 +249,7 @@ impl<T: Number> Streaming<T> {
             data.launch(&launch::ASSIGN_LENGTHS, launch::assign_lengths(n as u64), &arguments)?;
             Rows::Half { norms }
         } else {
-            Self::rounded(data, &mut scalars)?
+            Self::rounded(data, centre, &mut scalars)?
         };
         let room = room(n);
         Ok(Self {
@@ -264,8 +263,8 @@ impl<T: Number> Streaming<T> {
         })
     }
 
-    /// The points about their mean, scaled to fill f16: that leaves the fewest rows open.
-    fn rounded(data: &Data<'_, T>, scalars: &mut Array<u32>) -> Result<Rows<T>, Error> {
+    /// The points' mean, which leaves the fewest rows open.
+    fn mean(data: &Data<'_, T>) -> Result<Array<T>, Error> {
         let stream = &data.stream;
         let labels = stream.zeros(data.facts.n)?;
         let mut sums = Sums::unweighted(data, 1)?;
@@ -273,17 +272,35 @@ impl<T: Number> Streaming<T> {
         let old = stream.zeros(data.facts.d)?;
         let mut centre = stream.array(data.facts.d)?;
         sums.divide(data, &old, &mut centre)?;
+        Ok(centre)
+    }
+
+    /// The points about `centre`, or about their mean and scaled to fill f16.
+    fn rounded(data: &Data<'_, T>, centre: Option<&[T]>, scalars: &mut Array<u32>) -> Result<Rows<T>, Error> {
         let mut points = Rounded::new(data, data.facts.n)?;
         let range = data.facts.range;
-        // No element is further from the mean than twice the largest.
+        // No element is further from a point, or from a mean of some, than twice the largest.
         let first = if range.is_zero() { 0 } else { HALF_EXPONENT - (range.high + 1) };
         let mut scale = scale_of(first);
-        let mut norm = round_points(data, &centre, scale, &mut points, scalars)?;
+        if let Some(centre) = centre {
+            // Where data are far from the origin, rows are small then. But f32 has 24 bits: differences of two such numbers are no
+            // smaller than 2⁻¹⁵ here, which is a normal f16 or nearly so, and worth no wait for the largest norm.
+            let centre = data.stream.upload(centre)?;
+            round_points(data, &centre, scale, &mut points, scalars)?;
+            return Ok(Rows::Rounded { points, centre, scale });
+        }
+        let centre = Self::mean(data)?;
+        let largest = |scalars: &Array<u32>| -> Result<f32, Error> {
+            Ok(f32::from_bits(data.stream.download(scalars, 1)?[0]).sqrt())
+        };
+        round_points(data, &centre, scale, &mut points, scalars)?;
+        let mut norm = largest(scalars)?;
         // Data far from the origin are closer to their mean: fill f16 by the largest norm, which no element exceeds.
         let spare = HALF_EXPONENT - ExponentRange::of(norm as f64).high;
         if norm > 0.0 && norm.is_finite() && spare > 2 {
             scale = scale_of(first.saturating_add(spare));
-            norm = round_points(data, &centre, scale, &mut points, scalars)?;
+            round_points(data, &centre, scale, &mut points, scalars)?;
+            norm = largest(scalars)?;
         }
         debug_assert!(!norm.is_nan(), "points are finite");
         Ok(Rows::Rounded { points, centre, scale })

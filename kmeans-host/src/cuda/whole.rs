@@ -6,6 +6,7 @@ use std::ops::Range;
 use half::f16;
 use kmeans_core::launch::{self, FIT_CLOSE, FIT_FIRST, FIT_KEEP_EMPTY, FitEnd, FitRule, Kernel};
 use kmeans_core::settings::{EmptyCluster, Iteration, Settings, Stop};
+use ndarray::{Array2, ArrayView1};
 
 use super::Number;
 use super::assigner::{self, Assigner, Method};
@@ -45,13 +46,13 @@ impl Layout {
         self.limbs() + self.slots * self.limbs
     }
 
-    /// Words that the host reads; then come what counts gained, counts, sums, and arrivals at the grid's barriers.
+    /// Words that the host reads; then come what sums and counts gained, counts, sums, and arrivals at the grid's barriers.
     fn read(&self) -> usize {
         self.moved() + self.slots * self.k
     }
 
     fn counts(&self) -> usize {
-        self.read() + self.slots * self.k
+        self.read() + self.slots * (self.sums + self.k)
     }
 
     fn sums(&self) -> usize {
@@ -91,6 +92,8 @@ pub struct Whole<T> {
     words: u32,
     /// For tensor cores.
     rounded: Option<Rounded>,
+    /// For those: about what points are rounded.
+    centre: Vec<T>,
 }
 
 /// Which kernel runs the rounds.
@@ -111,8 +114,9 @@ impl Kind {
             return None;
         }
         if d <= launch::NARROW_COLUMNS {
-            let fits = launch::NARROW_TYPES.contains(&stored) && launch::fit_narrow_fits(k as u64, d, words);
-            return fits.then_some(Self::Narrow);
+            let fits = launch::NARROW_TYPES.contains(&stored) && launch::fit_narrow_fits(data.n(), k as u64, d, words);
+            // Four rows are loaded at once.
+            return (fits && data.points.is_aligned()).then_some(Self::Narrow);
         }
         let fits = d <= launch::FIT_TENSOR_COLUMNS && k <= launch::FIT_TENSOR_CLUSTERS as usize;
         let few = data.n() <= MOST_TENSOR_ROWS || chosen.is_some();
@@ -123,6 +127,18 @@ impl Kind {
 /// Columns of rounded rows.
 fn width(d: u32) -> usize {
     d.next_multiple_of(16) as usize
+}
+
+/// Of each column the median of a few starting centroids: among the points, whose mean would take a pass over them, and not far off for
+/// an outlier that a start has chosen.
+fn middle<T: Number>(start: &Array2<T>) -> Vec<T> {
+    let rows = start.nrows().min(9);
+    let median = |column: ArrayView1<'_, T>| {
+        let mut values: Vec<T> = (0..rows).map(|i| column[i * start.nrows() / rows]).collect();
+        values.sort_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
+        values[rows / 2]
+    };
+    start.columns().into_iter().map(median).collect()
 }
 
 /// Room for rounded centroids.
@@ -166,7 +182,7 @@ pub struct Between<'a, T> {
 
 /// Bytes of a slot of the log, but for the limbs.
 fn slot_bytes<T>(k: u64, d: u64, words: u32) -> u64 {
-    k * (d * (size_of::<T>() as u64 + 8 * words as u64) + 3 * 8) + 16
+    k * (d * (size_of::<T>() as u64 + 16 * words as u64) + 3 * 8) + 16
 }
 
 /// Most bytes of the log of a fit of points with `d` columns.
@@ -175,16 +191,16 @@ pub fn bytes<T>(k: u64, d: u64) -> u64 {
 }
 
 impl<T: Number> Whole<T> {
-    /// For fits from k centroids, if a kernel can run them.
+    /// For fits from the centroids `start`, `[k, d]`, if a kernel can run them.
     pub fn new(
         data: &Data<'_, T>,
         sums: &Sums,
         inertia: &Inertia,
-        k: usize,
+        start: &Array2<T>,
         settings: &Settings,
         threshold: f64,
     ) -> Result<Option<Self>, Error> {
-        let (n, d, stored) = (data.n(), data.d(), data.points.stored());
+        let (n, d, k, stored) = (data.n(), data.d(), start.nrows(), data.points.stored());
         let Some(words) = sums.integer_words() else { return Ok(None) };
         let Some(kind) = Kind::of(data, k, words) else { return Ok(None) };
         let geometry = |blocks| match kind {
@@ -223,6 +239,7 @@ impl<T: Number> Whole<T> {
             }),
         };
         Ok(Some(Self {
+            centre: if rounded.is_some() { middle(start) } else { Vec::new() },
             rounded,
             kernel,
             geometry,
@@ -335,7 +352,8 @@ impl<T: Number> Whole<T> {
         ];
         if let Some(Rounded { halves, norms, largest }) = &mut self.rounded {
             data.stream.clear(largest)?;
-            let (rows, scale) = assigner.streaming(data)?.rounded_rows().expect("f32 points are rounded");
+            let (rows, scale) =
+                assigner.streaming_about(data, Some(&self.centre))?.rounded_rows().expect("f32 points are rounded");
             arguments.extend(rows);
             arguments.extend([write(halves), write(norms), write(largest), Arg::F32(scale)]);
             arguments.push(Arg::U32(width(d) as u32));

@@ -59,17 +59,31 @@ pub(crate) fn round_row(
     while column < width {
         let mut rounded = f16::ZERO;
         if column < d {
-            let value = (value(column) as f64 - centre.get(column as u64) as f64) * scale as f64;
-            // What does not fit is far off, which the bound will say.
-            rounded = single_to_half((value as f32).clamp(-65504.0, 65504.0));
-            let change = value - device::half_to_single(rounded) as f64;
-            norm += value * value;
-            error += change * change;
+            let (half, square, change) = round(value(column), centre.get(column as u64), scale);
+            rounded = half;
+            norm += square;
+            error += change;
         }
         set(column, rounded);
         column += WARP;
     }
-    let (norm, error) = (sum_lanes(norm) as f32, sum_lanes(error) as f32);
+    in_single(sum_lanes(norm), sum_lanes(error))
+}
+
+/// A value less `centre`, times `scale`, rounded; its square, and that of what rounding changed.
+#[inline(always)]
+pub(crate) fn round(value: f32, centre: f32, scale: f32) -> (f16, f64, f64) {
+    let value = (value as f64 - centre as f64) * scale as f64;
+    // What does not fit is far off, which the bound will say.
+    let rounded = single_to_half((value as f32).clamp(-65504.0, 65504.0));
+    let change = value - device::half_to_single(rounded) as f64;
+    (rounded, value * value, change * change)
+}
+
+/// |x'|², and a bound for |x' − x̃|, from sums of squares.
+#[inline(always)]
+pub(crate) fn in_single(norm: f64, error: f64) -> (f32, f32) {
+    let (norm, error) = (norm as f32, error as f32);
     // Rounding the square changes it by less than 2^-24 of it, if it is normal; else by less than 2^-149.
     (norm, square_root(error + f32::MIN_POSITIVE) * (1.0 + 4.0 * f32::EPSILON))
 }
@@ -102,7 +116,7 @@ pub fn lengths<T: Half>(matrix: In<T>, norms: Out<f32>, largest: Out<u32>, rows:
 
 /// The sum over a warp's lanes.
 #[inline(always)]
-fn sum_lanes(mut value: f64) -> f64 {
+pub(crate) fn sum_lanes(mut value: f64) -> f64 {
     let mut mask = WARP / 2;
     while mask > 0 {
         value += shuffle_xor(value, mask);

@@ -17,6 +17,7 @@
 //! | [`In`], [`Out`] | arrays in global memory, 64-bit indices | each thread owns what it writes until the kernel ends, or until a barrier within its block | unaligned access |
 //! | [`Out::add`], [`Out::fetch_add`], [`Out::raise`] | atomic addition, wrapping, and maximum, in no order | any thread of the grid | ordering other accesses by an atomic |
 //! | [`Shared`], [`SharedMemory`] | arrays in the block's shared memory, 32-bit indices | each thread owns what it writes until the next barrier | static shared memory: all of it is sized at launch |
+//! | [`Shared::add_each`] | several atomic additions of 64 bits under way at once | each thread | |
 //! | [`Scratch`] | words of a thread's own, indexed at run time | each thread | |
 //! | [`multiply_add`], [`multiply_add_double`] | a·b + c in `f32` and `f64`, rounded once | each thread | |
 //! | [`square_root`], [`square_root_double`] | square root in `f32` and `f64`, rounded once | each thread | |

@@ -1,23 +1,26 @@
 //! Rounds on rows of up to 128 columns and up to 128 clusters: tensor cores multiply a warp's 16 rows, rounded to f16, with all
-//! centroids, which lie in shared memory; what the scores leave open is settled by D. Rows are centred, scaled and rounded
+//! centroids, which lie in shared memory; what the scores leave open is settled by differences in `f32`, and by D. Rows are centred, scaled and rounded
 //! once ([`halves`](crate::assign::halves)), centroids in every round. `assign/bound.rs` says how far apart scores
 //! must be. Rungs: see [`super`].
 
 use half::f16;
-use kmeans_core::exact::quotient_by_count;
 use kmeans_core::launch::{FIT_TENSOR_CLUSTERS, FIT_TENSOR_COLUMNS, FitEnd};
 
 use super::own::Own;
-use super::{Ending, Log};
+use super::{Ending, Log, sum};
 use crate::argmin::Nearest;
 use crate::assign::bound::{Bound, offset};
-use crate::assign::halves::round_row;
+use crate::assign::filtered::is_certain;
+use crate::assign::halves::{in_single, round, sum_lanes as sum_doubles};
+use crate::assign::two::Two;
 use crate::device::{
     self, GridBarrier, In, Out, Shared, SharedMemory, WARP, ballot, block_index, block_size, grid_size, lane,
-    multiply_tiles, shuffle_from, shuffle_xor, sync_block, sync_warp, thread_index,
+    multiply_add, multiply_tiles, shuffle_from, shuffle_xor, sync_block, thread_index,
 };
 use crate::distance::add_square;
 use crate::scale::divide::Integer;
+use crate::scale::means::add_in_order;
+use crate::scale::quick;
 use crate::update::fixed::{Narrow, Wide};
 
 /// Centroids of a product of tiles.
@@ -28,8 +31,12 @@ const SIDE: u32 = 16;
 const TILES: usize = (FIT_TENSOR_CLUSTERS / WIDTH) as usize;
 /// Values of a row that a lane has.
 const VALUES: usize = (FIT_TENSOR_COLUMNS / WARP) as usize;
-/// Columns of D that are loaded at a time.
-const AHEAD: usize = 15;
+/// Rows that are loaded before they are settled and moved.
+const AHEAD: usize = 3;
+/// Pieces of 16 bytes that a thread has on their way to shared memory.
+const TOGETHER: usize = 4;
+/// In place of the label of a row that scores leave open.
+const OPEN: u32 = u32::MAX;
 /// Steps for all columns.
 const STEPS: usize = (FIT_TENSOR_COLUMNS / SIDE) as usize;
 
@@ -97,35 +104,48 @@ pub fn tensor<F: Integer>(
     let format = F::new(exponent, words);
     let padded = k.next_multiple_of(WIDTH);
     let mut shared = SharedMemory::new();
-    let total = shared.array::<f64>(1);
     let staged = Staged { pairs: shared.array::<u32>(padded * (width + 8) / 2), starts: shared.array::<f32>(padded) };
-    let cells = shared.array::<u64>(k * (d * format.words() + 1));
-    let own = Own { format, cells, start: 0, copies: 1, pitch: 0 };
+    let pitch = k * (d * format.words() + 1);
+    let cells = shared.array::<u64>(pitch);
+    let own = Own { format, cells, start: 0, copies: 1, pitch };
+    let parts = shared.array::<f64>(block_size() / WARP * 2);
     let mut grid = GridBarrier::new(arrivals);
     let (mut slot, mut end) = (0, FitEnd::None);
-    rounded.round_all(log);
+    rounded.round_all(log, parts);
     grid.sync();
+    rounded.stage(staged, slot, k);
     loop {
-        rounded.stage(staged, slot, k);
-        own.clear(k * (d * format.words() + 1));
-        sync_block();
+        own.clear();
         let largest = [rounded.largest.get(slot * 2), rounded.largest.get(slot * 2 + 1)];
+        sync_block();
         let bound = Bound::new::<f16>(largest[0], largest[1], width);
         let changed = rows.label(log, slot, staged, bound, own, !ending.has_labels(slot));
         if lane() == 0 && changed != 0 {
             found.add(slot * 2, changed as u64);
         }
         sync_block();
-        own.flush(log, slot + 1);
+        own.flush(gained, log.gains(slot + 1, format.words()), k, d);
         grid.sync();
-        update::<F>(log, slot, exponent, cells.cast::<f64>(), rounded);
+        update::<F>(log, slot, exponent, (cells.cast::<f64>(), parts), rounded);
         grid.sync();
         slot += 1;
         // That was the pass for the last means.
         if end != FitEnd::None {
             break;
         }
-        end = log.end(slot - 1, ending, cells.cast::<f64>(), total);
+        // All that is read of the round is on its way at the same time.
+        let (changed, empty) = (found.get(slot * 2 - 2), found.get(slot * 2 - 1));
+        let movements = cells.cast::<f64>();
+        if ending.by_movement() {
+            let mut cluster = thread_index();
+            while cluster < k {
+                movements.set(cluster, f64::from_bits(moved.get((slot - 1) * k as u64 + cluster as u64)));
+                cluster += block_size();
+            }
+        }
+        rounded.stage(staged, slot, k);
+        sync_block();
+        end = ending.end(slot - 1, changed, empty, movements, k);
         if end != FitEnd::None {
             if block_index() == 0 && thread_index() == 0 {
                 state.set(0, slot);
@@ -135,36 +155,60 @@ pub fn tensor<F: Integer>(
                 break;
             }
         }
+        // All have seen how far centroids moved.
+        sync_block();
     }
-}
-
-/// The first cluster of this thread's warp, and how many clusters further its next one is: neighbours in different blocks.
-#[inline(always)]
-fn shares() -> (u64, u64) {
-    let warp = (thread_index() / WARP) as u64;
-    (block_index() as u64 + warp * grid_size() as u64, grid_size() as u64 * (block_size() / WARP) as u64)
 }
 
 impl Rounded<'_> {
-    /// Rounds the centroids of slot 0, a warp each.
+    /// Rounds the centroids of slot 0, a block each.
     #[inline(always)]
-    fn round_all(self, log: Log<f32>) {
-        let (mut cluster, step) = shares();
-        while cluster < log.k as u64 {
-            self.round(log, 0, cluster);
-            cluster += step;
+    fn round_all(self, log: Log<f32>, parts: Shared<f64>) {
+        let mut cluster = block_index();
+        while cluster < log.k {
+            let (mut column, mut sums) = (thread_index(), (0.0, 0.0));
+            while column < self.width {
+                let is_column = column < log.d;
+                let value = if is_column { log.centroids.get((cluster * log.d + column) as u64) } else { 0.0 };
+                self.round(cluster, column, is_column.then_some(value), &mut sums);
+                column += block_size();
+            }
+            self.finish(0, cluster, sums, parts);
+            sync_block();
+            cluster += grid_size();
         }
     }
 
-    /// Rounds a centroid of slot `slot`, which this warp has written.
+    /// Rounds a value of a centroid, and adds to the sums of squares of values and of what rounding changed.
     #[inline(always)]
-    fn round(self, log: Log<f32>, slot: u64, cluster: u64) {
-        let first = (slot * log.k as u64 + cluster) * log.d as u64;
-        let value = |column: u32| log.centroids.get(first + column as u64);
-        let set = |column: u32, half: f16| self.halves.set(cluster * self.width as u64 + column as u64, half);
-        let (norm, error) = round_row(value, set, self.centre, self.scale, log.d, self.width);
+    fn round(self, cluster: u32, column: u32, value: Option<f32>, (norm, error): &mut (f64, f64)) {
+        let mut rounded = f16::ZERO;
+        if let Some(value) = value {
+            let (half, square, change) = round(value, self.centre.get(column as u64), self.scale);
+            rounded = half;
+            *norm += square;
+            *error += change;
+        }
+        self.halves.set((cluster * self.width + column) as u64, rounded);
+    }
+
+    /// Says how long a centroid of slot `slot` is, and what rounding changed, from every thread's sums.
+    #[inline(always)]
+    fn finish(self, slot: u64, cluster: u32, (norm, error): (f64, f64), parts: Shared<f64>) {
+        let (norm, error) = (sum_doubles(norm), sum_doubles(error));
         if lane() == 0 {
-            self.norms.set(cluster, norm);
+            parts.set(thread_index() / WARP * 2, norm);
+            parts.set(thread_index() / WARP * 2 + 1, error);
+        }
+        sync_block();
+        if thread_index() == 0 {
+            let (mut norm, mut error) = (0.0, 0.0);
+            for warp in 0..block_size() / WARP {
+                norm += parts.get(warp * 2);
+                error += parts.get(warp * 2 + 1);
+            }
+            let (norm, error) = in_single(norm, error);
+            self.norms.set(cluster as u64, norm);
             self.largest.raise(slot * 2, norm.to_bits());
             self.largest.raise(slot * 2 + 1, error.to_bits());
         }
@@ -173,20 +217,29 @@ impl Rounded<'_> {
     /// Brings the centroids to shared memory.
     #[inline(always)]
     fn stage(self, staged: Staged, slot: u64, k: u32) {
-        let (padded, pitch) = (k.next_multiple_of(WIDTH), self.width + 8);
-        let halves = staged.pairs.cast::<f16>();
-        // A warp per row.
-        let mut row = thread_index() / WARP;
-        while row < padded {
-            let mut column = lane();
-            while column < self.width {
-                let value = if row < k { self.halves.get((row * self.width + column) as u64) } else { f16::ZERO };
-                halves.set(row * pitch + column, value);
-                column += WARP;
+        let padded = k.next_multiple_of(WIDTH);
+        let largest = self.largest.get(slot * 2);
+        // Of 8 numbers each; there are some, which tells the compiler that it may divide.
+        let pieces = (self.width / 8).max(1);
+        let mut first = thread_index();
+        while first < padded * pieces {
+            let mut words = [[0; 4]; TOGETHER];
+            for (i, words) in words.iter_mut().enumerate() {
+                let piece = first + i as u32 * block_size();
+                if piece < k * pieces {
+                    *words = self.halves.get16(piece as u64 * 8);
+                }
             }
-            row += block_size() / WARP;
+            for (i, words) in words.iter().enumerate() {
+                let piece = first + i as u32 * block_size();
+                if piece < padded * pieces {
+                    let at = piece / pieces * (pieces + 1) + piece % pieces;
+                    staged.pairs.cast::<f32>().set4(at * 4, words.map(f32::from_bits));
+                }
+            }
+            first += TOGETHER as u32 * block_size();
         }
-        let offset = offset(self.largest.get(slot * 2));
+        let offset = offset(largest);
         let mut cluster = thread_index();
         while cluster < padded {
             // No centroid must not win.
@@ -199,6 +252,12 @@ impl Rounded<'_> {
             cluster += block_size();
         }
     }
+}
+
+/// The column of a row that is a lane's value number `i`.
+#[inline(always)]
+fn column_of(i: usize) -> u32 {
+    lane() + WARP * i as u32
 }
 
 /// The rows and their labels.
@@ -218,8 +277,18 @@ struct Rows<'a> {
 /// A lane's scores of its two rows, g and g + 8 of the warp's 16, as tensor cores leave products.
 type Scores = [[f32; 4]; TILES];
 
+/// What a lane has of the warp's 16 rows: its shares of the products' left sides, and for its two rows, lengths, errors and the
+/// clusters that they are in, which only the first of four lanes knows.
+#[derive(Clone, Copy)]
+struct Loaded {
+    a: [[u32; 4]; STEPS],
+    norms: [f32; 2],
+    errors: [f32; 2],
+    before: [u32; 2],
+}
+
 impl Rows<'_> {
-    /// Labels this warp's rows, 16 at a time; returns, in lane 0, how many labels changed. All do if they are new.
+    /// Labels this warp's rows, 16 at a time; returns, in every lane, how many labels changed. All do if they are new.
     #[inline(always)]
     fn label<F: Integer>(
         self,
@@ -232,54 +301,64 @@ impl Rows<'_> {
     ) -> u32 {
         let mut changed = 0;
         let warps = grid_size() as u64 * (block_size() / WARP) as u64;
-        let mut first =
-            (block_index() as u64 * (block_size() / WARP) as u64 + (thread_index() / WARP) as u64) * SIDE as u64;
+        // Neighbouring rows in different blocks, so that all have as many.
+        let warp = block_index() as u64 + (thread_index() / WARP) as u64 * grid_size() as u64;
+        let mut first = warp * SIDE as u64;
+        let mut next = self.load(first, is_new);
         while first < self.n {
-            let scores = self.scores(first, staged);
-            let place = (log, slot, bound);
-            changed += self.settle::<F, 0>(&scores, first, place, own, is_new);
-            changed += self.settle::<F, 1>(&scores, first, place, own, is_new);
+            let (row, loaded) = (first, next);
+            let scores = self.scores(&loaded.a, staged);
             first += warps * SIDE as u64;
+            let (labels, near) = {
+                let (first, second) =
+                    (self.decide::<0>(&scores, &loaded, bound), self.decide::<1>(&scores, &loaded, bound));
+                ([first.0, second.0], [first.1, second.1])
+            };
+            // On their way while rows are settled and moved.
+            next = self.load(first, is_new);
+            // Rows g and g + 8 at bits 4g and 4g + 1: those that move, and those that are open.
+            let mut rest = 0;
+            for r in 0..2 {
+                let is_mine = row + row_of_lane(r) < self.n && lane().is_multiple_of(4);
+                rest |= ballot(is_mine && labels[r as usize] != loaded.before[r as usize]) << r;
+            }
+            let row_at = |bits: u32| row + (bits.trailing_zeros() / 4 + 8 * (bits.trailing_zeros() % 2)) as u64;
+            // Some are on their way while one is settled and added.
+            let (mut ahead, mut coming) = ([[0.0; VALUES]; AHEAD], rest);
+            for values in &mut ahead {
+                *values = self.values(row_at(coming), coming != 0);
+                coming &= coming.wrapping_sub(1);
+            }
+            while rest != 0 {
+                let (values, bit, row) = (ahead[0], rest.trailing_zeros(), row_at(rest));
+                rest &= rest - 1;
+                for i in 1..AHEAD {
+                    ahead[i - 1] = ahead[i];
+                }
+                ahead[AHEAD - 1] = self.values(row_at(coming), coming != 0);
+                coming &= coming.wrapping_sub(1);
+                let pick = |of: [u32; 2]| if bit.is_multiple_of(2) { of[0] } else { of[1] };
+                let from = bit / 4 * 4;
+                let before = shuffle_from(pick(loaded.before), from);
+                let mut label = shuffle_from(pick(labels), from);
+                if label == OPEN {
+                    label = self.settle(log, slot, (row, values), pick(near), from);
+                }
+                if label != before {
+                    if lane() == from {
+                        self.labels.set(row, label);
+                    }
+                    self.move_row(values, label, (!is_new).then_some(before), own);
+                    changed += 1;
+                }
+            }
         }
         changed
     }
 
-    /// Labels a lane's row `R` of the 16 from `first` on, and moves it; returns how many labels changed.
+    /// The 16 rows from `first` on.
     #[inline(always)]
-    fn settle<F: Integer, const R: usize>(
-        self,
-        scores: &Scores,
-        first: u64,
-        place: (Log<f32>, u64, Bound),
-        own: Own<F>,
-        is_new: bool,
-    ) -> u32 {
-        let row = first + (lane() / 4 + 8 * R as u32) as u64;
-        let label = self.decide::<R>(scores, row, place);
-        // The first of the four lanes that have the row sees to it.
-        let is_mine = row < self.n && lane().is_multiple_of(4);
-        let before = if is_mine && !is_new { self.labels.get(row) } else { u32::MAX };
-        let is_changed = is_mine && label != before;
-        if is_changed {
-            self.labels.set(row, label);
-        }
-        let changed = ballot(is_changed);
-        let mut moves = changed;
-        let row_of = |lane: u32| first + (lane / 4 + 8 * R as u32) as u64;
-        let mut next = self.values(row_of(moves.trailing_zeros()), moves != 0);
-        while moves != 0 {
-            let (values, from) = (next, moves.trailing_zeros());
-            moves &= moves - 1;
-            // The next row is on its way while this one is added.
-            next = self.values(row_of(moves.trailing_zeros()), moves != 0);
-            self.move_row(values, shuffle_from(label, from), shuffle_from(before, from), own, is_new);
-        }
-        changed.count_ones()
-    }
-
-    /// The scores of the 16 rows from `first` on.
-    #[inline(always)]
-    fn scores(self, first: u64, staged: Staged) -> Scores {
+    fn load(self, first: u64, is_new: bool) -> Loaded {
         let (group, member) = (lane() / 4, lane() % 4);
         let mut a = [[0_u32; 4]; STEPS];
         for (step, a) in a.iter_mut().enumerate() {
@@ -294,6 +373,25 @@ impl Rows<'_> {
                 }
             }
         }
+        let (mut norms, mut errors, mut before) = ([0.0; 2], [0.0; 2], [u32::MAX - 1; 2]);
+        for r in 0..2 {
+            let row = first + row_of_lane(r);
+            if row < self.n {
+                norms[r as usize] = self.norms.get(row);
+                errors[r as usize] = self.errors.get(row);
+                // The first of the four lanes that have the row sees to its label.
+                if !is_new && lane().is_multiple_of(4) {
+                    before[r as usize] = self.labels.get(row);
+                }
+            }
+        }
+        Loaded { a, norms, errors, before }
+    }
+
+    /// The scores of 16 rows.
+    #[inline(always)]
+    fn scores(self, a: &[[u32; 4]; STEPS], staged: Staged) -> Scores {
+        let (group, member) = (lane() / 4, lane() % 4);
         let mut scores: Scores = [[f32::NEG_INFINITY; 4]; TILES];
         let pitch = self.width / 2 + 4;
         for (tile, scores) in scores.iter_mut().enumerate() {
@@ -314,9 +412,10 @@ impl Rows<'_> {
         scores
     }
 
-    /// The label of a lane's row `R`, which is `row`; alike for the four lanes that have it.
+    /// The label of a lane's row `R`, alike for the four lanes that have it, or [`OPEN`]; and a bit for each of the lane's
+    /// clusters that may be the nearest.
     #[inline(always)]
-    fn decide<const R: usize>(self, scores: &Scores, row: u64, (log, slot, bound): (Log<f32>, u64, Bound)) -> u32 {
+    fn decide<const R: usize>(self, scores: &Scores, loaded: &Loaded, bound: Bound) -> (u32, u32) {
         // Not by f32::max: where a score is no number, all centroids are candidates.
         let greater = |best: f32, other: f32| if other <= best { best } else { other };
         let mut best = f32::NEG_INFINITY;
@@ -325,59 +424,71 @@ impl Rows<'_> {
         }
         best = greater(best, shuffle_xor(best, 1));
         best = greater(best, shuffle_xor(best, 2));
-        let inside = row < self.n;
-        let (norm, error) = if inside { (self.norms.get(row), self.errors.get(row)) } else { (0.0, 0.0) };
-        let threshold = best - bound.margin(norm, error);
+        let threshold = best - bound.margin(loaded.norms[R], loaded.errors[R]);
         let mut near = 0_u32;
         for (tile, scores) in scores.iter().enumerate() {
             for i in 0..2 {
                 let is_far = scores[2 * R + i] < threshold;
-                if !is_far && label_of(2 * tile + i) < self.k {
+                if !is_far && label_of(2 * tile + i, lane() % 4) < self.k {
                     near |= 1 << (2 * tile + i);
                 }
             }
         }
-        let mut count = near.count_ones();
-        count += shuffle_xor(count, 1);
-        count += shuffle_xor(count, 2);
-        let mut nearest = Nearest::NONE;
-        if count == 1 {
-            if near != 0 {
-                nearest = Nearest { label: label_of(near.trailing_zeros() as usize), distance: 0.0 };
-            }
-        } else if inside {
-            let c = slot * (self.k * self.d) as u64;
-            while near != 0 {
-                let label = label_of(near.trailing_zeros() as usize);
-                let distance = self.distance(log, row * self.d as u64, c + label as u64 * self.d as u64);
-                nearest = nearest.offer(label, distance);
-                near &= near - 1;
-            }
-        }
-        nearest.merge_lanes(4).label()
+        // How many there are, and the sum of their labels: with one, its label.
+        let label = if near == 0 { 0 } else { label_of(near.trailing_zeros() as usize, lane() % 4) };
+        let mut found = near.count_ones() << 16 | label;
+        found += shuffle_xor(found, 1);
+        found += shuffle_xor(found, 2);
+        (if found >> 16 == 1 { found & 0xffff } else { OPEN }, near)
     }
 
-    /// D between the row at `x` and the centroid at `c`.
+    /// The label of a row that scores leave open, of which each lane has its values; `near` are the lane's candidates, and lane `from`
+    /// is the first of the four that have them all. First by sums in `f32`, as in [`filtered`](crate::assign::filtered), where a term may go
+    /// through nearly 2(d + 4) roundings: here through two of its difference, ⌈d/32⌉ in its lane, and five.
     #[inline(always)]
-    fn distance(self, log: Log<f32>, x: u64, c: u64) -> f64 {
-        let (mut distance, mut column) = (0.0, 0);
-        // Several values are on their way at a time.
-        while column + AHEAD as u64 <= self.d as u64 {
-            let (mut xs, mut cs) = ([0.0; AHEAD], [0.0; AHEAD]);
-            for (i, (x_value, c_value)) in xs.iter_mut().zip(&mut cs).enumerate() {
-                *x_value = self.points.get(x + column + i as u64);
-                *c_value = log.centroids.get(c + column + i as u64);
+    fn settle(self, log: Log<f32>, slot: u64, (row, values): (u64, [f32; VALUES]), near: u32, from: u32) -> u32 {
+        let centroids = slot * (self.k * self.d) as u64;
+        let mut two = Two::NONE;
+        for member in 0..4 {
+            let mut candidates = shuffle_from(near, from + member);
+            while candidates != 0 {
+                let label = label_of(candidates.trailing_zeros() as usize, member);
+                candidates &= candidates - 1;
+                let mut sum = 0.0;
+                for (i, &value) in values.iter().enumerate() {
+                    let column = column_of(i);
+                    if column < self.d {
+                        let c = log.centroids.get(centroids + (label * self.d + column) as u64);
+                        sum = multiply_add(value - c, value - c, sum);
+                    }
+                }
+                let mut mask = WARP / 2;
+                while mask > 0 {
+                    sum += shuffle_xor(sum, mask);
+                    mask /= 2;
+                }
+                two = two.offer(label, sum);
             }
-            for (&x_value, &c_value) in xs.iter().zip(&cs) {
-                distance = add_square(distance, x_value, c_value);
+        }
+        if is_certain(two, self.d) {
+            return two.label;
+        }
+        // A candidate per lane.
+        let (mut nearest, mut first) = (Nearest::NONE, 0);
+        while first < self.k {
+            let label = first + lane();
+            let candidates = shuffle_from(near, from + label % WIDTH / 2);
+            if label < self.k && candidates >> (label / WIDTH * 2 + label % 2) & 1 != 0 {
+                let mut distance = 0.0;
+                for column in 0..self.d as u64 {
+                    let c = log.centroids.get(centroids + label as u64 * self.d as u64 + column);
+                    distance = add_square(distance, self.points.get(row * self.d as u64 + column), c);
+                }
+                nearest = nearest.offer(label, distance);
             }
-            column += AHEAD as u64;
+            first += WARP;
         }
-        while column < self.d as u64 {
-            distance = add_square(distance, self.points.get(x + column), log.centroids.get(c + column));
-            column += 1;
-        }
-        distance
+        nearest.merge_lanes(WARP).label()
     }
 
     /// A lane's values of a row: every 32nd column. Zeros if there is no such row.
@@ -385,80 +496,91 @@ impl Rows<'_> {
     fn values(self, row: u64, is_row: bool) -> [f32; VALUES] {
         let mut values = [0.0; VALUES];
         for (i, value) in values.iter_mut().enumerate() {
-            let column = lane() + WARP * i as u32;
-            if is_row && column < self.d {
-                *value = self.points.get(row * self.d as u64 + column as u64);
+            if is_row && column_of(i) < self.d {
+                *value = self.points.get(row * self.d as u64 + column_of(i) as u64);
             }
         }
         values
     }
 
-    /// Moves a row from one cluster to another; all lanes take part.
+    /// Moves a row to a cluster, and from another if it had one; all lanes take part.
     #[inline(always)]
-    fn move_row<F: Integer>(self, values: [f32; VALUES], label: u32, before: u32, own: Own<F>, is_new: bool) {
-        for (i, &value) in values.iter().enumerate() {
-            let column = lane() + WARP * i as u32;
-            if column < self.d {
-                own.add(label, column, self.d, value as f64);
-                if !is_new {
-                    own.add(before, column, self.d, -value as f64);
-                }
-            }
+    fn move_row<F: Integer>(self, values: [f32; VALUES], label: u32, before: Option<u32>, own: Own<F>) {
+        let mut columns = [0; VALUES];
+        for (i, column) in columns.iter_mut().enumerate() {
+            *column = column_of(i);
         }
-        if lane() == 0 {
-            own.count(label, self.k, self.d, 1);
-            if !is_new {
-                // Wrapping addition takes one away.
-                own.count(before, self.k, self.d, u64::MAX);
-            }
+        own.move_each(label, before, columns, self.d, values);
+        // Wrapping addition takes one away.
+        let (cluster, one) = if lane() == 0 { (label, 1) } else { (before.unwrap_or(label), u64::MAX) };
+        if lane() == 0 || (lane() == 1 && before.is_some()) {
+            own.count(cluster, self.k, self.d, one);
         }
     }
 }
 
-/// The label of a lane's score number `index` of a row.
+/// Which of 16 rows a lane's row `r` of two is.
 #[inline(always)]
-fn label_of(index: usize) -> u32 {
-    index as u32 / 2 * WIDTH + lane() % 4 * 2 + index as u32 % 2
+fn row_of_lane(r: u32) -> u64 {
+    (lane() / 4 + 8 * r) as u64
 }
 
-/// The second half of round `slot`: centroids from sums, a warp per cluster. `squares` has room for a row of each of the
-/// block's clusters.
+/// The label of score number `index` of a row, of lane `member` of its four.
 #[inline(always)]
-fn update<F: Integer>(log: Log<f32>, slot: u64, exponent: i32, squares: Shared<f64>, rounded: Rounded) {
+fn label_of(index: usize, member: u32) -> u32 {
+    index as u32 / 2 * WIDTH + member * 2 + index as u32 % 2
+}
+
+/// The second half of round `slot`: centroids from sums, a block per cluster. `squares` has room for a row, `parts` for two numbers
+/// of each warp.
+#[inline(always)]
+fn update<F: Integer>(
+    log: Log<f32>,
+    slot: u64,
+    exponent: i32,
+    (squares, parts): (Shared<f64>, Shared<f64>),
+    rounded: Rounded,
+) {
     let (k, d) = (log.k as u64, log.d as u64);
-    let words = F::new(exponent, 0).words() as u64;
-    let (mut cluster, step) = shares();
-    // Warps that have a cluster have those before them in the block.
-    let own = thread_index() / WARP * log.d;
-    while cluster < k {
-        let (old, new) = (slot * k + cluster, (slot + 1) * k + cluster);
+    let words = F::new(exponent, 0).words();
+    let gains = log.gains(slot + 1, words);
+    let mut cluster = block_index();
+    while cluster < log.k {
+        let (old, new) = (slot * k + cluster as u64, (slot + 1) * k + cluster as u64);
         // Wrapping: a difference may be negative.
-        let count = log.counts.get(old).wrapping_add(log.gained.get(new));
-        let mut column = lane() as u64;
-        while column < d {
-            let sum = log.sum::<F>(old * d + column, words) + log.sum::<F>(new * d + column, words);
-            F::store(sum, log.sums, (new * d + column) * words);
-            let centroid = log.centroids.get(old * d + column);
-            let mean = if count == 0 { centroid } else { quotient_by_count(sum, exponent, count) };
-            log.centroids.set(new * d + column, mean);
-            squares.set(own + column as u32, add_square(0.0, mean, centroid));
-            column += WARP as u64;
-        }
-        sync_warp();
-        if lane() == 0 {
-            let mut moved = 0.0_f64;
-            for column in 0..log.d {
-                moved += squares.get(own + column);
+        let gained = log.gained.get(gains + k * d * words as u64 + cluster as u64);
+        let count = log.counts.get(old).wrapping_add(gained);
+        let (mut column, mut sums) = (thread_index(), (0.0, 0.0));
+        while column < rounded.width {
+            let mut value = None;
+            if column < log.d {
+                let at = old * d + column as u64;
+                let before = log.centroids.get(at);
+                let total = sum::<F>(log.sums, 0, at, words as u64)
+                    + sum::<F>(log.gained, gains, (cluster * log.d + column) as u64, words as u64);
+                let mean = if count == 0 { before } else { quick::quotient(total, words, exponent, count) };
+                let at = new * d + column as u64;
+                F::store(total, log.sums, at * words as u64);
+                log.centroids.set(at, mean);
+                squares.set(column, add_square(0.0, mean, before));
+                value = Some(mean);
             }
+            rounded.round(cluster, column, value, &mut sums);
+            column += block_size();
+        }
+        rounded.finish(slot + 1, cluster, sums, parts);
+        // Another warp than the one that finishes.
+        if thread_index() == WARP {
+            // In the order of the columns, as the definition has it.
+            let moved = add_in_order(0.0, squares, 0, log.d);
             log.counts.set(new, count);
             log.moved.set(old, moved.to_bits());
             if count == 0 {
                 log.found.add(slot * 2 + 1, 1);
             }
         }
-        rounded.round(log, slot + 1, cluster);
-        sync_warp();
-        cluster += step;
+        sync_block();
+        cluster += grid_size();
     }
 }
 

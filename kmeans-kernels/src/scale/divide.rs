@@ -2,7 +2,7 @@
 
 use kmeans_core::exact::quotient_by_count;
 
-use crate::device::{self, In, Number, Out, block_index, block_size, thread_index};
+use crate::device::{self, In, Number, Out, Shared, block_index, block_size, thread_index};
 use crate::update::fixed::{Format, Narrow, Wide};
 
 /// A format whose sums fit 128 bits.
@@ -11,6 +11,8 @@ pub trait Integer: Format {
     fn integer(word: impl Fn(u32) -> u64) -> i128;
     /// Writes the sum that starts at word `at`.
     fn store(sum: i128, sums: Out<u64>, at: u64);
+    /// Adds each value to the sum that starts at its word in shared memory; a zero may have any.
+    fn add_each<const N: usize>(self, sums: Shared<u64>, at: [u32; N], values: [f32; N]);
 }
 
 impl Integer for Narrow {
@@ -21,6 +23,10 @@ impl Integer for Narrow {
     #[inline(always)]
     fn store(sum: i128, sums: Out<u64>, at: u64) {
         sums.set(at, sum as u64);
+    }
+    #[inline(always)]
+    fn add_each<const N: usize>(self, sums: Shared<u64>, at: [u32; N], values: [f32; N]) {
+        sums.add_each(at, values.map(|value| Narrow::integer(self, value as f64) as u64));
     }
 }
 
@@ -33,6 +39,16 @@ impl Integer for Wide {
     fn store(sum: i128, sums: Out<u64>, at: u64) {
         sums.set(at, sum as u64);
         sums.set(at + 1, (sum >> 64) as u64);
+    }
+    // Loops over indices of constant length keep the arrays in registers.
+    #[allow(clippy::needless_range_loop)]
+    #[inline(always)]
+    fn add_each<const N: usize>(self, sums: Shared<u64>, at: [u32; N], values: [f32; N]) {
+        for i in 0..N {
+            if values[i] != 0.0 {
+                self.add(sums, at[i] as u64, values[i] as f64);
+            }
+        }
     }
 }
 

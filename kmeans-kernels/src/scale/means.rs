@@ -116,13 +116,13 @@ fn add_some<V: Copy, const N: usize>(d: u32, read: impl Fn(u32) -> V, square: im
     sum
 }
 
-/// Adds `len` numbers, a multiple of 8, one after the other. Some are loaded at a time, or each addition would wait for a load.
+/// Adds `len` numbers one after the other. Eight are loaded at a time, or each addition would wait for a load.
 // Loops over indices keep the array in registers.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
 pub(crate) fn add_in_order(mut sum: f64, numbers: Shared<f64>, first: u32, len: u32) -> f64 {
     let mut place = 0;
-    while place < len {
+    while place + 8 <= len {
         let mut some = [0.0; 8];
         for i in 0..8 {
             some[i] = numbers.get(first + place + i as u32);
@@ -131,6 +131,10 @@ pub(crate) fn add_in_order(mut sum: f64, numbers: Shared<f64>, first: u32, len: 
             sum += some[i];
         }
         place += 8;
+    }
+    while place < len {
+        sum += numbers.get(first + place);
+        place += 1;
     }
     sum
 }

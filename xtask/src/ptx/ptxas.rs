@@ -14,6 +14,12 @@ const SPILLS_ALLOWED: &[(&str, u32, &str)] = &[
     ("groups_tensor_long_f32", 28, "on sm_80, what is stored before the first row and read once per 32 rows"),
     ("groups_settle_f32", 12, "on sm_80, what is read once per row that is settled"),
     ("groups_settle_bf16", 20, "on sm_80, what is read once per row that is settled"),
+    ("fit_narrow_sums_narrow_f32", 28, "on sm_75, what is stored before the first round and read outside its loops"),
+    ("fit_narrow_sums_narrow_f16", 16, "on sm_75, what is stored before the first round and read outside its loops"),
+    ("fit_narrow_sums_narrow_bf16", 16, "on sm_75, what is stored before the first round and read outside its loops"),
+    ("fit_narrow_sums_wide_f32", 28, "on sm_75, what is stored before the first round and read outside its loops"),
+    ("fit_narrow_sums_wide_f16", 16, "on sm_75, what is stored before the first round and read outside its loops"),
+    ("fit_narrow_sums_wide_bf16", 16, "on sm_75, what is stored before the first round and read outside its loops"),
 ];
 
 /// Kernels, without their types, that keep an array in local memory, each with the reason.

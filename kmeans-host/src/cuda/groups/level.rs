@@ -212,7 +212,7 @@ impl<'a, 'p, T: Number> Level<'a, 'p, T> {
         let streams = match &mut self.streams {
             Some(streams) => streams,
             none => {
-                let mut streaming = Streaming::new(data)?;
+                let mut streaming = Streaming::new(data, None)?;
                 streaming.close_all(data)?;
                 let table = self.table.cut(data, data.n(), stream_rows(data.stream.gpu().tier.name))?;
                 none.insert(Streams { streaming, table, found: data.stream.array(data.facts.n)? })

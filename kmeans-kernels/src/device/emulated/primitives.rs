@@ -289,6 +289,17 @@ impl<'a, T: Element> In<'a, T> {
         })
     }
 
+    /// The 4 bytes from element `index` on, a multiple of 4 bytes.
+    #[track_caller]
+    pub fn get4(self, index: u64) -> u32 {
+        let place = Location::caller();
+        let (memory, address) = self.bytes(index);
+        Thread::with_current(|t| {
+            t.check(memory, address, 4, self.0.end, Action::Read, place);
+            memory.load(address, 4) as u32
+        })
+    }
+
     /// Element `index`.
     #[track_caller]
     pub fn get(self, index: u64) -> T {
@@ -324,6 +335,18 @@ impl<'a, T: Element> Out<'a, T> {
     pub fn set(self, index: u64, value: T) {
         let place = Location::caller();
         Thread::with_current(|t| self.0.set(index, value, t, place));
+    }
+
+    /// The 16 bytes from element `index` on, a multiple of 16 bytes.
+    #[track_caller]
+    pub fn get16(self, index: u64) -> [u32; 4] {
+        let place = Location::caller();
+        let memory = self.0.memory;
+        let address = self.0.start.saturating_add(index.saturating_mul(T::SIZE as u64));
+        Thread::with_current(|t| {
+            t.check(memory, address, 16, self.0.end, Action::Read, place);
+            [0, 4, 8, 12].map(|further| memory.load(address + further, 4) as u32)
+        })
     }
 
     /// Writes the 16 bytes from element `index` on, a multiple of 16 bytes.
@@ -537,6 +560,18 @@ impl Shared<'_, u32> {
             t.check(&t.block.shared, address, 8, end, Action::Read, place);
             [0, 4].map(|further| t.block.shared.load(address + further, 4) as u32)
         })
+    }
+}
+
+impl Shared<'_, u64> {
+    /// Adds `values[i]` to element `indices[i]` for each i, wrapping. A zero may have any index.
+    #[track_caller]
+    pub fn add_each<const N: usize>(self, indices: [u32; N], values: [u64; N]) {
+        for (index, value) in indices.into_iter().zip(values) {
+            if value != 0 {
+                self.add(index, value);
+            }
+        }
     }
 }
 

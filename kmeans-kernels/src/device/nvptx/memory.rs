@@ -58,6 +58,18 @@ impl<T: Element> In<'_, T> {
         [a, b]
     }
 
+    /// The 4 bytes from element `index` on, a multiple of 4 bytes.
+    #[inline(always)]
+    pub fn get4(self, index: u64) -> u32 {
+        let word;
+        // SAFETY: as for `get`; aligned, as the emulator checks.
+        unsafe {
+            asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; ld.global.b32 {}, [a]; }}",
+                in(reg64) self.address(index), out(reg32) word, options(pure, readonly, nostack));
+        }
+        word
+    }
+
     /// Element `index`.
     #[inline(always)]
     pub fn get(self, index: u64) -> T {
@@ -99,6 +111,19 @@ impl<T: Element> Out<'_, T> {
     pub fn get(self, index: u64) -> T {
         // SAFETY: as for `In::get`; no other thread writes it between two barriers, as the emulator checks.
         unsafe { *self.start.add(index as usize) }
+    }
+
+    /// The 16 bytes from element `index` on, a multiple of 16 bytes.
+    #[inline(always)]
+    pub fn get16(self, index: u64) -> [u32; 4] {
+        let (a, b, c, d);
+        // SAFETY: as for `get`; aligned, as the emulator checks.
+        unsafe {
+            asm!("{{ .reg .b64 a; cvta.to.global.u64 a, {}; ld.global.v4.b32 {{{}, {}, {}, {}}}, [a]; }}",
+                in(reg64) self.address(index), out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d,
+                options(pure, readonly, nostack));
+        }
+        [a, b, c, d]
     }
 
     /// Writes element `index`.

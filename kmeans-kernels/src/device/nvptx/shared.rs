@@ -127,6 +127,35 @@ impl Shared<'_, u32> {
     }
 }
 
+impl Shared<'_, u64> {
+    /// Adds `values[i]` to element `indices[i]` for each i, as [`add`](Self::add) does, but the additions of all first halves are
+    /// under way at the same time. A zero may have any index.
+    // Loops over indices of constant length keep the arrays in registers.
+    #[allow(clippy::needless_range_loop)]
+    #[inline(always)]
+    pub fn add_each<const N: usize>(self, indices: [u32; N], values: [u64; N]) {
+        let mut before = [0_u32; N];
+        for i in 0..N {
+            // SAFETY: as for `get`; nothing is touched for a zero.
+            unsafe {
+                asm!("{{ .reg .pred some; setp.ne.u32 some, {low}, 0; mov.u32 {old}, 0;",
+                    "@some atom.relaxed.cta.shared.add.u32 {old}, [{a}], {low}; }}",
+                    old = out(reg32) before[i], a = in(reg32) self.start + indices[i] * 8,
+                    low = in(reg32) values[i] as u32, options(nostack));
+            }
+        }
+        for i in 0..N {
+            let carry = before[i].checked_add(values[i] as u32).is_none() as u32;
+            // SAFETY: as above.
+            unsafe {
+                asm!("{{ .reg .pred some; setp.ne.u32 some, {high}, 0; @some red.relaxed.cta.shared.add.u32 [{a}], {high}; }}",
+                    a = in(reg32) self.start + indices[i] * 8 + 4,
+                    high = in(reg32) ((values[i] >> 32) as u32).wrapping_add(carry), options(nostack));
+            }
+        }
+    }
+}
+
 impl<'a, T: Element> Shared<'a, T> {
     /// Begins to copy 16 bytes from element `from` of `source` to element `to`, both at multiples of 16 bytes.
     #[inline(always)]
