@@ -2,6 +2,7 @@
 //! shared memory. Scores as in `scores.rs`, which says why the labels are exact; what they leave open is settled by
 //! `f32` differences as in [`filtered`](crate::assign::filtered), and by D. Rungs: see [`super`].
 
+use kmeans_core::exact::quotient_by_count;
 use kmeans_core::launch::{FIT_QUEUE, FitEnd, fit_copies, fit_copy_words, fit_table_pitch};
 
 use super::own::Own;
@@ -17,7 +18,6 @@ use crate::device::{
 };
 use crate::distance::add_square;
 use crate::scale::divide::Integer;
-use crate::scale::quick;
 use crate::together::{largest_lane, sum_lanes};
 use crate::update::fixed::{Narrow, Wide};
 
@@ -239,7 +239,7 @@ impl Staged<'_> {
             }
             let mut mean = T::from_f64(before as f64);
             if count != 0 {
-                mean = quick::quotient(total, words, exponent, count);
+                mean = quotient_by_count(total, exponent, count);
             }
             let square = add_square(0.0, mean.single(), before);
             // In the order of the columns, as the definition has it.

@@ -4,6 +4,7 @@
 //! must be. Rungs: see [`super`].
 
 use half::f16;
+use kmeans_core::exact::quotient_by_count;
 use kmeans_core::launch::{FIT_TENSOR_CLUSTERS, FIT_TENSOR_COLUMNS, FitEnd};
 
 use super::own::Own;
@@ -20,7 +21,6 @@ use crate::device::{
 use crate::distance::add_square;
 use crate::scale::divide::Integer;
 use crate::scale::means::add_in_order;
-use crate::scale::quick;
 use crate::update::fixed::{Narrow, Wide};
 
 /// Centroids of a product of tiles.
@@ -558,7 +558,7 @@ fn update<F: Integer>(
                 let before = log.centroids.get(at);
                 let total = sum::<F>(log.sums, 0, at, words as u64)
                     + sum::<F>(log.gained, gains, (cluster * log.d + column) as u64, words as u64);
-                let mean = if count == 0 { before } else { quick::quotient(total, words, exponent, count) };
+                let mean = if count == 0 { before } else { quotient_by_count(total, exponent, count) };
                 let at = new * d + column as u64;
                 F::store(total, log.sums, at * words as u64);
                 log.centroids.set(at, mean);

@@ -1,10 +1,8 @@
 //! Scale: sums divided by counts give centroids, exactly rounded ([`divide`], for sums in limbs [`divide_limbs`]), or by
-//! total weights ([`divide_weighted`]); with how far each moved ([`means`]), or that alone ([`moved`]). Rounds in one launch divide
-//! by `quick`.
+//! total weights ([`divide_weighted`]); with how far each moved ([`means`]), or that alone ([`moved`]).
 
 pub mod divide;
 pub mod divide_limbs;
 pub mod divide_weighted;
 pub mod means;
 pub mod moved;
-pub(crate) mod quick;
