@@ -1,6 +1,6 @@
 //! Rounds on rows of up to four columns: a thread labels four neighbouring rows at a time, in registers, against centroids in
-//! shared memory. Scores as in `scores.rs`, which says why the labels are exact; what they leave open is settled by
-//! `f32` differences as in [`filtered`](crate::assign::filtered), and by D. Rungs: see [`super`].
+//! shared memory. Scores as in `scores.rs`, which says why the labels are exact; rows that they leave open are settled by D, one after
+//! the other by a whole warp. Rungs: see [`super`].
 
 use kmeans_core::exact::quotient_by_count;
 use kmeans_core::launch::{FIT_QUEUE, FitEnd, fit_copies, fit_copy_words, fit_table_pitch};
@@ -9,9 +9,6 @@ use super::own::Own;
 use super::scores::{Least, Margin};
 use super::{Ending, Fours, Log, sum};
 use crate::argmin::Nearest;
-use crate::assign::filtered::is_certain;
-use crate::assign::narrow::offer_all;
-use crate::assign::two::Two;
 use crate::device::{
     self, GridBarrier, In, Load, Number, Out, Shared, SharedMemory, WARP, ballot, block_index, block_size, grid_size,
     lane, multiply_add, shuffle_from, shuffle_xor, sync_block, sync_warp, thread_index,
@@ -332,17 +329,21 @@ impl<P: Fours> Rows<'_, P> {
             first += step;
             next = self.load(first + lane(), full, is_new);
             let (mut labels, mut open) = self.score(loaded.centred(centre), staged, margin);
-            if four < full {
-                while open != 0 {
-                    let r = open.trailing_zeros();
-                    let label = self.settle::<D>(four * ROWS as u32 + r, staged);
-                    for (i, to) in labels.iter_mut().enumerate() {
-                        *to = if i as u32 == r { label } else { *to };
-                    }
+            if four >= full {
+                (labels, open) = (loaded.before, 0);
+            }
+            let mut lanes = ballot(open != 0);
+            while lanes != 0 {
+                let leader = lanes.trailing_zeros();
+                let row = shuffle_from(four * ROWS as u32 + open.trailing_zeros(), leader);
+                let label = self.settle::<D>(row, staged);
+                for (i, to) in labels.iter_mut().enumerate() {
+                    *to = if lane() == leader && i as u32 == row % ROWS as u32 { label } else { *to };
+                }
+                if lane() == leader {
                     open &= open - 1;
                 }
-            } else {
-                labels = loaded.before;
+                lanes = ballot(open != 0);
             }
             if ballot(labels != loaded.before) != 0 {
                 if labels != loaded.before {
@@ -358,13 +359,19 @@ impl<P: Fours> Rows<'_, P> {
             }
         }
         // Up to three rows are left, a lane of the first warp's each.
-        let row = full * ROWS as u32 + lane();
-        let mut entry = Move { row, from: NOWHERE, to: NOWHERE };
-        if block_index() == 0 && thread_index() < WARP && row < self.n {
-            entry.from = if is_new { NOWHERE } else { self.labels.get(row as u64) };
-            entry.to = self.settle::<D>(row, staged);
+        let mut entry = Move { row: full * ROWS as u32 + lane(), from: NOWHERE, to: NOWHERE };
+        if block_index() == 0 && thread_index() < WARP {
+            for row in full * ROWS as u32..self.n {
+                let label = self.settle::<D>(row, staged);
+                if row == entry.row {
+                    entry.to = label;
+                }
+            }
+            if entry.row < self.n {
+                entry.from = if is_new { NOWHERE } else { self.labels.get(entry.row as u64) };
+            }
             if entry.to != entry.from {
-                self.labels.set(row as u64, entry.to);
+                self.labels.set(entry.row as u64, entry.to);
                 changed += 1;
             }
         }
@@ -415,26 +422,23 @@ impl<P: Fours> Rows<'_, P> {
         (least.map(|least| least.label), open)
     }
 
-    /// The label of a row that scores leave open.
+    /// The label of a row that scores leave open, by D; all lanes of a warp share its centroids.
     #[inline(always)]
     fn settle<const D: usize>(self, row: u32, staged: Staged) -> u32 {
         let mut x = [0.0; D];
         for (j, value) in x.iter_mut().enumerate() {
             *value = self.points.get(row as u64 * D as u64 + j as u64).load().single();
         }
-        let two = offer_all(Two::NONE, x, staged.exact, 0, self.k);
-        if is_certain(two, D as u32) {
-            return two.label;
-        }
-        let mut nearest = Nearest::NONE;
-        for candidate in 0..self.k {
+        let (mut nearest, mut candidate) = (Nearest::NONE, lane());
+        while candidate < self.k {
             let mut distance = 0.0;
             for (j, &value) in x.iter().enumerate() {
                 distance = add_square(distance, value, staged.exact.get(candidate * D as u32 + j as u32));
             }
             nearest = nearest.offer(candidate, distance);
+            candidate += WARP;
         }
-        nearest.label()
+        nearest.merge_lanes(WARP).label()
     }
 
     /// Adds a row to a cluster and takes it from another.

@@ -20,6 +20,10 @@ const SPILLS_ALLOWED: &[(&str, u32, &str)] = &[
     ("fit_narrow_sums_wide_f32", 28, "on sm_75, what is stored before the first round and read outside its loops"),
     ("fit_narrow_sums_wide_f16", 16, "on sm_75, what is stored before the first round and read outside its loops"),
     ("fit_narrow_sums_wide_bf16", 16, "on sm_75, what is stored before the first round and read outside its loops"),
+    ("scale_means_narrow_f64", 12, "on sm_75, for which the assembler prefers four blocks at a time"),
+    ("scale_means_narrow_f32", 12, "on sm_75, for which the assembler prefers four blocks at a time"),
+    ("scale_means_narrow_f16", 12, "on sm_75, for which the assembler prefers four blocks at a time"),
+    ("scale_means_narrow_bf16", 12, "on sm_75, for which the assembler prefers four blocks at a time"),
 ];
 
 /// Kernels, without their types, that keep an array in local memory, each with the reason.
