@@ -54,8 +54,8 @@ const EXPECTED: &[(&str, [usize; 6])] = &[
     ("groups_stream_128_rounded",     [1, 3,  2, 3, 0, 18]),
     ("groups_settle",                 [6, 0, 48, 0, 0, 0]), // as assign_settle
     ("groups_adopt",                  [0, 0, 10, 0, 0, 0]), // 32 lanes of a sum
-    ("fit_narrow_sums_narrow",       [7, 16, 68, 24, 0, 0]), // centre, staged, labelled, two to meet the grid, means, movements; for 1 to 4 columns two places that move rows, the largest value, votes on changes and on rows that wait; squares and movements of a centroid, labels changed, copies
-    ("fit_narrow_sums_wide",         [7, 16, 70, 24, 0, 0]), // two words of copies
+    ("fit_narrow_sums_narrow",       [7, 16, 192, 32, 0, 0]), // centre, staged, labelled, two to meet the grid, means, movements; for 1 to 4 columns two places that move rows, two that settle one, 32 lanes of a label and D, the largest value, votes on open rows, on changes and on rows that wait; squares and movements of a centroid, labels changed, copies
+    ("fit_narrow_sums_wide",         [7, 16, 194, 32, 0, 0]), // two words of copies
     ("fit_tensor_sums_narrow",       [14, 0, 90, 2, 128, 0]), // three times two to meet the grid; two places that round a centroid, of 32 lanes of two sums; two rows decided; a row settled, by each of four lanes' candidates, and by D
     ("fit_tensor_sums_wide",         [14, 0, 90, 2, 128, 0]),
     ("sum_per_block_narrow",          [3, 0,  0, 0, 0, 0]), // after clearing, adding, flushing
