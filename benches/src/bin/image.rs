@@ -164,7 +164,10 @@ impl OnGpu {
         let device = engine.split(' ').next().and_then(|name| name.parse().ok());
         let Some(Device::Cuda(index)) = device else { return Ok(None) };
         let ((), Profile { tallies, empty_milliseconds }) = Gpu::open(index)?.profile(work)?;
-        let ms = |is: &dyn Fn(&Step) -> bool| tallies.iter().filter(|t| is(&t.step)).map(|t| t.milliseconds).sum();
+        // The sum of no numbers is -0.
+        let ms = |is: &dyn Fn(&Step) -> bool| {
+            tallies.iter().filter(|t| is(&t.step)).map(|t| t.milliseconds).sum::<f64>() + 0.0
+        };
         Ok(Some(Self {
             kernels_ms: ms(&|step| matches!(step, Step::Kernel(_))),
             rounds_ms: ms(&|step| matches!(step, Step::Kernel(name) if name.starts_with("fit_"))),

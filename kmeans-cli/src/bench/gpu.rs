@@ -53,7 +53,8 @@ impl OnGpu {
     fn of(tier: &str, open: f64, first: &Profile, later: &Profile) -> Self {
         let seconds = |profile: &Profile, is: &dyn Fn(&Step) -> bool| {
             let steps = profile.tallies.iter().filter(|tally| is(&tally.step));
-            Some(steps.map(|tally| tally.milliseconds).sum::<f64>() / 1e3)
+            // The sum of no numbers is -0.
+            Some((steps.map(|tally| tally.milliseconds).sum::<f64>() + 0.0) / 1e3)
         };
         let bytes = |step: Step| {
             Some(later.tallies.iter().filter(|tally| tally.step == step).map(|tally| tally.bytes).sum::<u64>())
