@@ -11,7 +11,7 @@
 //! So |s − S| ≤ E = u((3.03 + 1.01d)·h + (2.01 + 1.01d)·tm) + (d + 2)·2⁻¹⁴⁹. D errs by at most (d + 3)·2⁻⁵³ of itself, and D ≤ 2|X|² + 2|C|²: half of both
 //! errors is below 13·2⁻⁵³·(t² + 2h). The threshold is rounded once, u·(h + tm) at most. A centroid whose score is above the least by more than
 //!
-//!     M = u(2.1d + 8)·(h + tm) + 2⁻⁴⁹·t² + 2⁻¹⁴⁰
+//! > M = u(2.1d + 8)·(h + tm) + 2⁻⁴⁹·t² + 2⁻¹⁴⁰
 //!
 //! is farther than it by D. Nothing overflows while 2dm² and 4t² do not, since then h + tm is below the largest `f32`; they are steps of M, which
 //! is infinite or no number if they do, and then nothing is certain. Any μ gives right labels: it decides how many rows are left open.
