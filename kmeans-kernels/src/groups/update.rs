@@ -32,16 +32,14 @@ pub fn update<T: Number, F: Quotient>(
     };
     let cluster = own_cluster();
     let count = if runs(cluster) { counts.get(cluster) } else { 0 };
-    // Of some cluster, if there is no such one.
-    let start = cluster.min(clusters - 1) * d as u64;
+    let start = cluster * d as u64;
+    // A warp without points to divide reads nothing either: what it would read is written in place, by the warp whose it is.
+    let own = if count == 0 { 0 } else { d };
     let read = |column: u32| {
         let at = start + column as u64;
         (F::read(sums, at, words), centroids.get(at))
     };
-    let distance = add_columns(d, F::TOGETHER, read, |column, (sum, before)| {
-        if count == 0 {
-            return 0.0;
-        }
+    let distance = add_columns(d, own, F::TOGETHER, read, |column, (sum, before)| {
         let mean: T = F::mean(sum, exponent, count);
         centroids.set(start + column as u64, mean);
         add_square(0.0, mean, before)

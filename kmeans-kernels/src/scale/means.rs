@@ -71,25 +71,27 @@ pub(crate) fn own_cluster() -> u64 {
     block_index() as u64 * MEANS_CLUSTERS as u64 + (thread_index() / WARP) as u64
 }
 
-/// Calls `read` with every column of the warp's cluster, `together` of a lane before the first of them is used, then `square` with
-/// the column and what was read, and adds up what that returns in the order of the columns, as D does. The sum of cluster
-/// i of the block, a warp each, is for thread i.
+/// Calls `read` with each of the first `own` columns of the warp's cluster, `together` of a lane before the first of them is used,
+/// then `square` with the column and what was read, and adds up what that returns in the order of the columns, as D does. The
+/// sum of cluster i of the block, a warp each, is for thread i. `own` is `d`, or 0 for a warp without work, which goes along
+/// for the barriers.
 #[inline(always)]
 pub(crate) fn add_columns<V: Copy>(
     d: u32,
+    own: u32,
     together: u32,
     read: impl Fn(u32) -> V,
     square: impl Fn(u32, V) -> f64,
 ) -> f64 {
     // Known where this is compiled.
-    if together == 1 { add_some::<V, 1>(d, read, square) } else { add_some::<V, TOGETHER>(d, read, square) }
+    if together == 1 { add_some::<V, 1>(d, own, read, square) } else { add_some::<V, TOGETHER>(d, own, read, square) }
 }
 
 /// The same, N at a time.
 // Loops over indices keep arrays in registers.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-fn add_some<V: Copy, const N: usize>(d: u32, read: impl Fn(u32) -> V, square: impl Fn(u32, V) -> f64) -> f64 {
+fn add_some<V: Copy, const N: usize>(d: u32, own: u32, read: impl Fn(u32) -> V, square: impl Fn(u32, V) -> f64) -> f64 {
     let squares = SharedMemory::new().array::<f64>(MEANS_CLUSTERS * PITCH);
     let (mut sum, mut first) = (0.0, 0);
     while first < d {
@@ -97,7 +99,7 @@ fn add_some<V: Copy, const N: usize>(d: u32, read: impl Fn(u32) -> V, square: im
         // All loads begin before anything is decided by one of them.
         let mut some = [None; N];
         for i in 0..N {
-            if column(i) < d {
+            if column(i) < own {
                 some[i] = Some(read(column(i)));
             }
         }
@@ -160,16 +162,13 @@ pub fn means<T: Number, F: Quotient>(
     if exists && count == 0 && lane() == 0 {
         empty.add(0, 1);
     }
-    // Of some cluster, if there is no such one.
-    let start = cluster.min(k as u64 - 1) * d as u64;
+    let start = cluster * d as u64;
     let read = |column: u32| {
         let at = start + column as u64;
         (F::read(sums, at, words), old.get(at))
     };
-    let distance = add_columns(d, F::TOGETHER, read, |column, (sum, before)| {
-        if !exists {
-            return 0.0;
-        }
+    let own = if exists { d } else { 0 };
+    let distance = add_columns(d, own, F::TOGETHER, read, |column, (sum, before)| {
         let mean = if count == 0 { before } else { F::mean(sum, exponent, count) };
         centroids.set(start + column as u64, mean);
         add_square(0.0, mean, before)
