@@ -6,28 +6,26 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
-/// The modules of kmeans-core that kernels use.
-const CORE: [&str; 12] = [
-    "amounts",
-    "exact",
-    "exact/streamed",
-    "fixed",
-    "launch",
-    "launch/empty",
-    "launch/seeding",
-    "launch/silhouette",
-    "launch/stream",
-    "launch/table",
-    "rng",
-    "scalar",
-];
+/// The modules of kmeans-core that kernels use. What lies in a folder of the same name belongs to the module.
+const CORE: [&str; 6] = ["amounts", "exact", "fixed", "launch", "rng", "scalar"];
 
 /// The hash of all sources that kernels are compiled from. Comments and tests do not count, since they change nothing.
 pub fn hash(root: &Path) -> Result<String> {
-    let mut files: Vec<PathBuf> =
-        CORE.iter().map(|m| PathBuf::from("kmeans-core/src").join(m).with_extension("rs")).collect();
+    hash_of(root, files(root)?)
+}
+
+/// The sources that kernels are compiled from.
+fn files(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for module in CORE {
+        let folder = Path::new("kmeans-core/src").join(module);
+        files.push(folder.with_extension("rs"));
+        if root.join(&folder).is_dir() {
+            collect(root, &folder, &mut files)?;
+        }
+    }
     collect(root, Path::new("kmeans-kernels/src"), &mut files)?;
-    hash_of(root, files)
+    Ok(files)
 }
 
 /// The hash of the code in these files.
@@ -82,5 +80,22 @@ mod tests {
     fn comments_and_tests_do_not_count() {
         let text = "//! doc\nfn a() {\n    // why\n    b();\n}\n\n#[cfg(test)]\nmod tests { fn c() {} }\n";
         assert_eq!(code(text).collect::<Vec<_>>(), ["fn a() {", "b();", "}"]);
+    }
+
+    #[test]
+    fn modules_that_sources_use_are_sources() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        for file in files(root).unwrap() {
+            let text = fs::read_to_string(root.join(&file)).unwrap();
+            let core = if file.starts_with("kmeans-core") { "crate::" } else { "kmeans_core::" };
+            for line in code(&text) {
+                for name in line.split(core).skip(1) {
+                    let name = name.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+                    // With a capital letter, it is a module's that the crate hands on.
+                    let known = name.starts_with(char::is_uppercase) || CORE.contains(&name);
+                    assert!(known, "{}: {line}", file.display());
+                }
+            }
+        }
     }
 }
