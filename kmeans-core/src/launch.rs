@@ -7,24 +7,44 @@
 //! Arrays are row-major. n counts points (64 bits, up to 3·10¹⁰: 2³¹ blocks of 16 rows), k clusters and d columns
 //! (32 bits, below 2³¹).
 
+mod arguments;
+mod assign;
+mod columns;
+mod counts;
+mod distance;
 mod empty;
 mod fit;
 mod groups;
+mod inertia;
+mod means;
 mod order;
+mod pixels;
+mod points;
 mod prune;
 mod seeding;
 mod silhouette;
 mod stream;
+mod sums;
 mod table;
 
+pub use arguments::*;
+pub use assign::*;
+pub use columns::*;
+pub use counts::*;
+pub use distance::*;
 pub use empty::*;
 pub use fit::*;
 pub use groups::*;
+pub use inertia::*;
+pub use means::*;
 pub use order::*;
+pub use pixels::*;
+pub use points::*;
 pub use prune::*;
 pub use seeding::*;
 pub use silhouette::*;
 pub use stream::*;
+pub use sums::*;
 pub use table::*;
 
 /// Most blocks of a grid, in x and y.
@@ -187,29 +207,6 @@ const fn kernel(
 mod tests {
     use super::*;
 
-    fn covers(k: u32, d: u32, size: u32) -> usize {
-        let (mut cluster, mut column, mut parts) = (0, 0, 0);
-        for part in ConstantParts::new(k, d, size) {
-            assert_eq!((part.cluster, part.column), (cluster, column));
-            assert!(part.clusters * part.columns * size <= CONSTANT_BYTES);
-            column += part.columns;
-            if column == d {
-                (cluster, column) = (cluster + part.clusters, 0);
-            }
-            parts += 1;
-        }
-        assert_eq!((cluster, column), (k, 0));
-        parts
-    }
-
-    #[test]
-    fn constant_parts_cover_all_centroids_in_order() {
-        assert_eq!(covers(80, 75, 4), 1);
-        assert_eq!(covers(1000, 100, 4), 7);
-        assert_eq!(covers(3, 20_000, 4), 6);
-        assert_eq!(covers(100_000, 1, 8), 13);
-    }
-
     #[test]
     fn grids_stay_within_what_a_gpu_can_launch() {
         for (n, k, d) in [(0, 1, 1), (1, 1, 1), (1 << 34, 1 << 20, 1 << 16), (1000, 1 << 30, 1 << 20)] {
@@ -256,12 +253,5 @@ mod tests {
         }
         // 2^32 points or more in one block would overflow a bin.
         assert!((1_u64 << 45) / (count_histogram(1 << 45, 1).grid[0] as u64) < 1 << 32);
-    }
-
-    #[test]
-    fn names_are_unique() {
-        for (i, kernel) in KERNELS.iter().enumerate() {
-            assert!(KERNELS[..i].iter().all(|k| k.name != kernel.name), "{}", kernel.name);
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! The kernels of the policy for empty clusters, and the grids they take.
 
-use super::table::{K, LABELS_IN, LABELS_OUT, N, WEIGHTS};
+use super::arguments::{K, LABELS_IN, LABELS_OUT, N, WEIGHTS};
 use super::{Geometry, Kernel, Type, at_most, input, kernel, output, value};
 
 /// The clusters without members, in ascending order, and how many. Launch: [`empty_list`].

@@ -1,6 +1,6 @@
 //! The kernels that run many rounds in one launch, and what they are told.
 
-use super::table::{D, EXPONENT, K, LABELS_OUT, N, NARROW_TYPES, POINTS, WORDS};
+use super::arguments::{D, EXPONENT, K, LABELS_OUT, N, NARROW_TYPES, POINTS, WORDS};
 use super::{Argument, Geometry, Kernel, SHARED_BYTES, Type, at_most, input, kernel, output, value};
 
 /// Which rule ends the rounds, beside repeating labels.

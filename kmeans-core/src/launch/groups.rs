@@ -17,9 +17,8 @@
 //!
 //! Arrays of points and centroids begin at multiples of 16 bytes.
 
-use super::table::{
-    CENTROIDS, D, K, LABELS_IN, LABELS_OUT, MEANS_BYTES, MEANS_CLUSTERS, N, POINT_TYPES, POINTS, SINGLE_TYPES,
-};
+use super::arguments::{CENTROIDS, D, K, LABELS_IN, LABELS_OUT, N, POINT_TYPES, POINTS, SINGLE_TYPES};
+use super::means::{MEANS_BYTES, MEANS_CLUSTERS};
 use super::{
     Argument, Geometry, Kernel, MAX_GRID, SEED_COLUMNS, SEED_TRIALS, Type, at_most, input, kernel, output, value,
 };

@@ -4,7 +4,7 @@
 //! listed or those that changed cluster, and tells by `order`: whether lists are of changes, how many rows they have, and a
 //! word that is zero between launches.
 
-use super::table::{COUNTS_OUT, D, EXPONENT, K, LABELS_IN, N, POINT_TYPES, POINTS, STORED_TYPES, SUMS_OUT, WORDS};
+use super::arguments::{COUNTS_OUT, D, EXPONENT, K, LABELS_IN, N, POINT_TYPES, POINTS, STORED_TYPES, SUMS_OUT, WORDS};
 use super::{Argument, Geometry, Kernel, SHARED_BYTES, Type, at_most, input, kernel, output, value};
 use crate::fixed::ExponentRange;
 

@@ -12,11 +12,11 @@
 //! [`ASSIGN_HALVES`](super::ASSIGN_HALVES), and 1 for points that are multiplied as they are. `upper` and `lower` are zero before the first
 //! such round: no row is decided then. n is below 2³².
 
+use super::arguments::{CENTROIDS, D, HALF_TYPES, K, LABELS_OUT, N, POINTS, SINGLE_TYPES};
 use super::stream::{
     HALF_STARTS, HALF_TILES, HALVES, LARGEST, LARGEST_2, OPEN, OTHERS_OUT, ROOM, STARTS, STREAM_ROWS, TILES, X_ERRORS,
     X_NORMS, assign_stream,
 };
-use super::table::{CENTROIDS, D, HALF_TYPES, K, LABELS_OUT, N, POINTS, SINGLE_TYPES};
 use super::{Argument, Geometry, Kernel, MAX_GRID, Type, at_most, input, kernel, output, value};
 
 /// How far centroids moved, in the frame of bounds, and the bits of the farthest. Launch: [`prune_moved`].

@@ -1,8 +1,8 @@
 //! The kernels of seeding, and the grids they take.
 //!
-//! k-means++ picks rows by the weighted cost of the nearest centroid so far, k-means|| candidates.
+//! k-means++ picks rows by the weighted cost of the nearest centroid so far, k-means|| candidates. Random labels need no points.
 
-use super::table::{D, K, LABELS_IN, N, POINTS, STORED_TYPES, WEIGHTED, WEIGHTS};
+use super::arguments::{D, K, LABELS_IN, LABELS_OUT, N, POINTS, STORED_TYPES, WEIGHTED, WEIGHTS};
 use super::{Argument, Geometry, Kernel, Type, at_most, input, kernel, output, value};
 
 /// Rows of a range: the amounts of a range are summed by one block, and searched by one.
@@ -23,6 +23,9 @@ const TRIALS_IN: Argument = input("rows", Type::U64, "[trials]");
 const SEED: Argument = value("seed", Type::U64);
 const RESTART: Argument = value("restart", Type::U32);
 const BLOCKS: Argument = value("blocks", Type::U64);
+
+/// Random labels. Launch: `thread_each(n)`.
+pub const LABELS_RANDOM: Kernel = kernel("labels_random", &[], 256, &[LABELS_OUT, SEED, RESTART, N, K]);
 
 /// D to the nearest centroid so far, a further one included, and the bits of the largest cost. Launch: [`seed_nearest`].
 pub const SEED_NEAREST: Kernel = kernel(

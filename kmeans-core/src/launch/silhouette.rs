@@ -1,6 +1,6 @@
 //! The kernel of the silhouette coefficient, and the grid it takes.
 
-use super::table::{D, K, N, ROWS};
+use super::arguments::{D, K, N, ROWS};
 use super::{Geometry, Kernel, SHARED_BYTES, Type, input, kernel, output, value};
 
 /// Points whose distances a block computes at a time and keeps in registers.

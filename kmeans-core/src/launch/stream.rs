@@ -24,7 +24,7 @@
 //!
 //! All arrays begin at multiples of 16 bytes. d is below 2¹⁶ and k at most 2²⁵.
 
-use super::table::{CENTROIDS, D, HALF_TYPES, K, LABELS_OUT, N, POINTS, ROWS, SINGLE_TYPES};
+use super::arguments::{CENTROIDS, D, HALF_TYPES, K, LABELS_OUT, N, POINTS, ROWS, SINGLE_TYPES};
 use super::{Argument, Geometry, Kernel, Type, at_most, input, kernel, output, value};
 
 /// Rows that a block of [`ASSIGN_STREAM_128`] takes at a time.
