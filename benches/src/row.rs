@@ -1,7 +1,6 @@
 //! One result as a line of JSON. The peers' programs write the same keys.
 
 use std::fmt;
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -54,21 +53,6 @@ impl fmt::Display for Row {
     }
 }
 
-/// Milliseconds.
-pub fn ms(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
-}
-
-/// The median, the upper one of the two in the middle of an even number.
-///
-/// # Panics
-/// If there are no durations.
-pub fn median(durations: &[Duration]) -> Duration {
-    let mut sorted = durations.to_vec();
-    sorted.sort_unstable();
-    sorted[sorted.len() / 2]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,11 +80,5 @@ mod tests {
         let json = row.to_string();
         assert!(json.starts_with(r#"{"peer":"kmeans-host","tag":"B pixels","N":2073600,"D":3,"K":8,"#), "{json}");
         assert!(!json.contains('\n') && !json.contains("seed_ms"), "{json}");
-    }
-
-    #[test]
-    fn the_median_is_the_middle_one() {
-        let [a, b, c] = [3, 1, 2].map(Duration::from_millis);
-        assert_eq!(median(&[a, b, c]), c);
     }
 }

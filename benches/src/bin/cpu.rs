@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 use clap::{Parser, ValueEnum};
 use kmeans_benches::data::{Data, patches};
 use kmeans_benches::memory::{MIB, forget_peak, peak};
-use kmeans_benches::row::{Row, median, ms};
+use kmeans_benches::row::Row;
 use kmeans_benches::shapes::{CPU, PHOTO, Shape};
+use kmeans_benches::timing::{median, ms};
 use kmeans_host::{Control, Device, Element, EmptyCluster, Init, KMeans, Progress, Stop, bf16, f16};
 
 /// The case whose memory is checked, and what a fit of it may take beyond points and labels.

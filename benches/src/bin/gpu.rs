@@ -5,11 +5,11 @@
 //! `cargo run --release -p kmeans-benches --bin gpu -- --only 1M`
 
 use std::error::Error;
-use std::time::Instant;
 
 use clap::Parser;
 use cudarc::driver::{CudaContext, DeviceRepr};
 use kmeans_benches::data::{gaussian_blobs, normal};
+use kmeans_benches::timing::median_ms;
 use kmeans_core::reference;
 use kmeans_host::kernels::{Method, Pruning, with_method, with_pruning};
 use kmeans_host::{Device, DevicePoints, Element, EmptyCluster, Init, KMeans, Stop, bf16, f16};
@@ -217,14 +217,7 @@ fn run_clustered<T: Element + DeviceRepr>(
     let measure = |pruning| -> Result<_, Box<dyn Error>> {
         with_pruning(pruning, || {
             let fitted = kmeans.fit_on_device(&points)?.into_host()?;
-            let mut times = Vec::with_capacity(options.runs);
-            for _ in 0..options.runs {
-                let begun = Instant::now();
-                kmeans.fit_on_device(&points)?;
-                times.push(begun.elapsed().as_secs_f64() * 1e3);
-            }
-            times.sort_by(f64::total_cmp);
-            Ok((times[times.len() / 2], fitted))
+            Ok((median_ms(options.runs, || kmeans.fit_on_device(&points).map(drop))?, fitted))
         })
     };
     let (automatic_ms, fitted) = measure(Pruning::Automatic)?;
@@ -260,19 +253,11 @@ fn run_methods<T: Element + DeviceRepr>(
     let kmeans = KMeans::new(k).init(Init::EvenlySpaced).stop(Stop::LabelsRepeat).empty_cluster(EmptyCluster::Keep);
     let measure = |method: Method| -> Result<f64, Box<dyn Error>> {
         with_method(method, || {
-            let median = |rounds: usize| -> Result<f64, Box<dyn Error>> {
+            let rounds = |rounds: usize| {
                 let kmeans = kmeans.clone().max_iter(rounds);
-                kmeans.fit_on_device(&points)?;
-                let mut times = Vec::with_capacity(options.runs);
-                for _ in 0..options.runs {
-                    let begun = Instant::now();
-                    kmeans.fit_on_device(&points)?;
-                    times.push(begun.elapsed().as_secs_f64() * 1e3);
-                }
-                times.sort_by(f64::total_cmp);
-                Ok(times[times.len() / 2])
+                median_ms(options.runs, || kmeans.fit_on_device(&points).map(drop))
             };
-            Ok((median(1 + ROUNDS)? - median(1)?) / ROUNDS as f64)
+            Ok((rounds(1 + ROUNDS)? - rounds(1)?) / ROUNDS as f64)
         })
     };
     let is_narrow = T::NAME != "f64";
@@ -307,20 +292,12 @@ fn run_batch<T: Element>(
         .stop(Stop::LabelsRepeat)
         .empty_cluster(EmptyCluster::Keep)
         .device(Device::Cuda(options.device));
-    let median = |rounds: usize| -> Result<f64, Box<dyn Error>> {
+    let rounds = |rounds: usize| {
         let kmeans = kmeans.clone().max_iter(rounds);
-        kmeans.fit_batch(&points)?;
-        let mut times = Vec::with_capacity(options.runs);
-        for _ in 0..options.runs {
-            let begun = Instant::now();
-            kmeans.fit_batch(&points)?;
-            times.push(begun.elapsed().as_secs_f64() * 1e3);
-        }
-        times.sort_by(f64::total_cmp);
-        Ok(times[times.len() / 2])
+        median_ms(options.runs, || kmeans.fit_batch(&points).map(drop))
     };
-    let one_round_ms = median(1)?;
-    let iteration_ms = (median(1 + BATCH_ROUNDS)? - one_round_ms) / BATCH_ROUNDS as f64;
+    let one_round_ms = rounds(1)?;
+    let iteration_ms = (rounds(1 + BATCH_ROUNDS)? - one_round_ms) / BATCH_ROUNDS as f64;
     let fits = kmeans.clone().max_iter(3).fit_batch(&points)?;
     let checked = options.check.clamp(1, b * n);
     let centroids: Vec<Vec<T>> = fits.iter().map(|fit| fit.centroids().iter().copied().collect()).collect();
@@ -349,20 +326,12 @@ fn run<T: Element + DeviceRepr>((tag, n, k, d): Shape, options: &Options) -> Res
     let slice = stream.clone_htod(&host)?;
     let points = DevicePoints::new(&slice, (n, d))?;
     let kmeans = KMeans::new(k).init(Init::EvenlySpaced).stop(Stop::LabelsRepeat).empty_cluster(EmptyCluster::Keep);
-    let median = |rounds: usize| -> Result<f64, Box<dyn Error>> {
+    let rounds = |rounds: usize| {
         let kmeans = kmeans.clone().max_iter(rounds);
-        kmeans.fit_on_device(&points)?;
-        let mut times = Vec::with_capacity(options.runs);
-        for _ in 0..options.runs {
-            let begun = Instant::now();
-            kmeans.fit_on_device(&points)?;
-            times.push(begun.elapsed().as_secs_f64() * 1e3);
-        }
-        times.sort_by(f64::total_cmp);
-        Ok(times[times.len() / 2])
+        median_ms(options.runs, || kmeans.fit_on_device(&points).map(drop))
     };
-    let one_round_ms = median(1)?;
-    let iteration_ms = (median(1 + ROUNDS)? - one_round_ms) / ROUNDS as f64;
+    let one_round_ms = rounds(1)?;
+    let iteration_ms = (rounds(1 + ROUNDS)? - one_round_ms) / ROUNDS as f64;
     let fitted = kmeans.clone().max_iter(3).fit_on_device(&points)?.into_host()?;
     let checked = options.check.clamp(1, n);
     let centroids: Vec<T> = fitted.centroids().iter().copied().collect();

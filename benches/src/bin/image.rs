@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Parser;
-use kmeans_benches::row::{median, ms};
+use kmeans_benches::timing::{median, ms};
 use kmeans_host::image::{Features, Segmentation, Video, open, psnr};
 use kmeans_host::kernels::{Gpu, Profile, Step};
 use kmeans_host::{Device, EmptyCluster, Init, KMeans, Stop};

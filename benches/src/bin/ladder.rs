@@ -13,6 +13,7 @@ use image::DynamicImage;
 use image::imageops::{FilterType, resize};
 use kmeans_benches::data::{Data, patches_of};
 use kmeans_benches::shapes::{Points, Shape};
+use kmeans_benches::timing::median_ms;
 use kmeans_core::fixed::{ExponentRange, FixedPoint, Width};
 use kmeans_core::launch::{self, ConstantParts, Geometry, Kernel};
 use kmeans_core::reference;
@@ -22,6 +23,8 @@ use ndarray::Array2;
 
 /// Launches of which the median counts.
 const LAUNCHES: usize = 21;
+/// Whole fits, likewise.
+const FITS: usize = 7;
 
 /// Time per kernel and rung on a GPU.
 #[derive(Parser)]
@@ -400,20 +403,11 @@ fn fits(
     let stream = CudaContext::new(device)?.default_stream();
     let slice = stream.clone_htod(points.as_slice().ok_or("points are packed")?)?;
     let on_device = DevicePoints::new(&slice, points.dim())?;
-    let median = |work: &mut dyn FnMut() -> Result<usize, kmeans_host::Error>| {
-        let mut times = Vec::new();
-        let mut done = 0;
-        for _ in 0..7 {
-            let start = Instant::now();
-            done = work()?;
-            times.push(start.elapsed().as_secs_f64() * 1e3);
-        }
-        times.sort_by(f64::total_cmp);
-        Ok::<_, kmeans_host::Error>((times[3], done))
-    };
-    let (resident, done) = median(&mut || Ok(kmeans.fit_on_device(&on_device)?.iterations()))?;
-    let (whole, _) = median(&mut || Ok(kmeans.fit(points)?.iterations()))?;
-    let (cpu, _) = median(&mut || Ok(kmeans.clone().device(Device::Cpu).fit(points)?.iterations()))?;
+    let done = kmeans.fit_on_device(&on_device)?.iterations();
+    let resident = median_ms(FITS, || kmeans.fit_on_device(&on_device).map(drop))?;
+    let whole = median_ms(FITS, || kmeans.fit(points).map(drop))?;
+    let on_cpu = kmeans.clone().device(Device::Cpu);
+    let cpu = median_ms(FITS, || on_cpu.fit(points).map(drop))?;
     println!(
         "\nWhole fit {name}, {done} rounds and a last assignment: {resident:.3} ms with the points on the device, {whole:.3} ms from"
     );

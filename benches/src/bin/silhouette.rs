@@ -10,7 +10,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use clap::Parser;
-use kmeans_benches::row::{median, ms};
+use kmeans_benches::timing::{median, ms};
 use kmeans_core::rng::{Purpose, Random};
 use kmeans_host::select_k::silhouette;
 use ndarray::Array2;
