@@ -6,7 +6,7 @@ use std::cell::Cell;
 use kmeans_core::launch;
 
 use super::Number;
-use super::driver::{Arg, Array, Coming, Stream, read, read_part, write, write_part};
+use super::driver::{Arg, Array, Incoming, Stream, read, read_part, write, write_part};
 use super::job::Data;
 use crate::Error;
 use crate::points::Facts;
@@ -82,7 +82,7 @@ pub struct Policy {
     /// Whether the round before pruned, so that all rows have bounds.
     has_bounds: bool,
     /// How many rows bounds left in a round before.
-    listed: Option<Coming>,
+    listed: Option<Incoming<u32>>,
     /// Whether few labels changed in the last round that is known.
     is_calm: bool,
 }
@@ -117,13 +117,9 @@ impl Policy {
         if work < self.thresholds.work {
             return Ok(false);
         }
-        let arrived = match &self.listed {
-            Some(listed) => listed.value()?,
-            None => None,
-        };
-        if let Some(listed) = arrived {
-            self.listed = None;
-            self.heed(listed as u64, facts.n as u64);
+        let has_arrived = self.listed.as_ref().map_or(Ok(false), Incoming::have_arrived)?;
+        if has_arrived && let Some(listed) = self.listed.take() {
+            self.heed(listed.wait()?[0] as u64, facts.n as u64);
         }
         if self.wait > 0 {
             self.wait -= 1;
@@ -150,7 +146,7 @@ impl Policy {
     pub fn began<T: Number>(&mut self, stream: &Stream, bounds: &Bounds<T>) -> Result<(), Error> {
         // In the first round all rows are left.
         if self.pruning == Pruning::Automatic && self.has_bounds && self.listed.is_none() {
-            self.listed = Some(stream.send(&bounds.counters, COUNT)?);
+            self.listed = Some(stream.fetch_part(&bounds.counters, COUNT..COUNT + 1)?);
         }
         self.has_bounds = true;
         Ok(())
