@@ -20,6 +20,11 @@ pub struct Compiler {
     pub rustc: PathBuf,
 }
 
+/// Builds `core` without LLVM's optimisation, which takes twice the time of a tier's own kernels and changes nothing in them: what a
+/// kernel uses of `core` is generic or inlined, and so compiled into this crate. (A lower `opt-level` would change kernels, as that
+/// also decides which steps `core`'s MIR is taken through.)
+const CORE: &str = r#"profile.release.package.core.rustflags=["-Cno-prepopulate-passes"]"#;
+
 /// The compiler's flags for a tier.
 ///
 /// MIR jump threading copies barriers into both arms of a branch, where they deadlock; loops over arrays in registers
@@ -91,7 +96,18 @@ impl Compiler {
         // Always build this one crate anew: whether a file on disk is of this compiler and these flags is hard to know.
         self.cargo(root, tier, &target, &["clean", "--quiet", "--release", "-p", "kmeans-kernels"], &[])?;
         let emit = format!("--emit=asm={}", ptx.display());
-        let build = ["rustc", "--quiet", "--release", "--lib", "-p", "kmeans-kernels", "-Zbuild-std=core"];
+        let build = [
+            "rustc",
+            "--quiet",
+            "--release",
+            "--lib",
+            "-p",
+            "kmeans-kernels",
+            "-Zbuild-std=core",
+            "-Zprofile-rustflags",
+            "--config",
+            CORE,
+        ];
         let feature = tier.feature.map(|f| format!("--features={f}"));
         let build: Vec<&str> = build.into_iter().chain(feature.as_deref()).collect();
         self.cargo(root, tier, &target, &build, &["--", &emit])?;
