@@ -4,7 +4,6 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -20,21 +19,24 @@ pub struct Compiler {
     pub rustc: PathBuf,
 }
 
-/// Builds `core` without LLVM's optimisation, which takes twice the time of a tier's own kernels and changes nothing in them: what a
-/// kernel uses of `core` is generic or inlined, and so compiled into this crate. (A lower `opt-level` would change kernels, as that
-/// also decides which steps `core`'s MIR is taken through.)
-const CORE: &str = r#"profile.release.package.core.rustflags=["-Cno-prepopulate-passes"]"#;
+/// Of `core` only what it says of its functions, without code of its own: what a kernel uses of it is generic or inlined, and so compiled
+/// into this crate. Code for it would take longer than a tier's kernels, and is never linked.
+const CORE: &str = r#"profile.release.package.core.rustflags=["-Zno-codegen"]"#;
 
-/// The compiler's flags for a tier.
+/// The compiler's flags for all crates.
 ///
 /// MIR jump threading copies barriers into both arms of a branch, where they deadlock; loops over arrays in registers
 /// must unroll whole, or the arrays land in memory.
-pub fn flags(tier: &Tier) -> Vec<String> {
-    vec![
-        format!("-Ctarget-cpu={}", tier.cpu),
-        "-Zmir-enable-passes=-JumpThreading".into(),
-        "-Cllvm-args=-unroll-threshold=4000".into(),
-    ]
+const FLAGS: [&str; 2] = ["-Zmir-enable-passes=-JumpThreading", "-Cllvm-args=-unroll-threshold=4000"];
+
+/// The flag that chooses the GPU.
+fn cpu(tier: &Tier) -> String {
+    format!("-Ctarget-cpu={}", tier.cpu)
+}
+
+/// The compiler's flags for a tier.
+pub fn flags(tier: &Tier) -> String {
+    format!("{} {}", cpu(tier), FLAGS.join(" "))
 }
 
 /// The PTX with each kernel's threads per block, and blocks per multiprocessor, which rustc cannot be told: an assembler that does
@@ -80,44 +82,29 @@ impl Compiler {
         )
     }
 
-    /// The PTX of all tiers, at the same time: one compiler uses one core.
+    /// The PTX of all tiers, in one folder, so that what kernels depend on is built once.
     pub fn compile_all(&self, root: &Path) -> Result<Vec<String>> {
-        thread::scope(|scope| {
-            let running: Vec<_> = TIERS.iter().map(|tier| scope.spawn(|| self.compile(root, tier))).collect();
-            running.into_iter().map(|tier| tier.join().expect("no panic in it")).collect()
-        })
+        TIERS.iter().map(|tier| self.compile(root, tier)).collect()
     }
 
     fn compile(&self, root: &Path, tier: &Tier) -> Result<String> {
-        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-        // A folder each, or they would wait for one another.
-        let target = target.join("ptx").join(tier.name);
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from).join("ptx");
         let ptx = target.join(tier.name).with_extension("s");
         // Always build this one crate anew: whether a file on disk is of this compiler and these flags is hard to know.
-        self.cargo(root, tier, &target, &["clean", "--quiet", "--release", "-p", "kmeans-kernels"], &[])?;
+        self.cargo(root, &target, &["clean", "--quiet", "--release", "-p", "kmeans-kernels"], &[])?;
         let emit = format!("--emit=asm={}", ptx.display());
-        let build = [
-            "rustc",
-            "--quiet",
-            "--release",
-            "--lib",
-            "-p",
-            "kmeans-kernels",
-            "-Zbuild-std=core",
-            "-Zprofile-rustflags",
-            "--config",
-            CORE,
-        ];
+        let crate_alone = ["rustc", "--quiet", "--release", "--lib", "-p", "kmeans-kernels"];
+        let and_core = ["-Zbuild-std=core", "-Zprofile-rustflags", "--config", CORE];
         let feature = tier.feature.map(|f| format!("--features={f}"));
-        let build: Vec<&str> = build.into_iter().chain(feature.as_deref()).collect();
-        self.cargo(root, tier, &target, &build, &["--", &emit])?;
+        let build: Vec<&str> = crate_alone.into_iter().chain(and_core).chain(feature.as_deref()).collect();
+        self.cargo(root, &target, &build, &["--", &emit, &cpu(tier)])?;
         let text = fs::read_to_string(&ptx).with_context(|| format!("reading {}", ptx.display()))?;
         // The crate has no other way to name where it was built.
         ensure!(!text.contains(&*root.to_string_lossy()), "the PTX names a folder of this machine");
         Ok(with_threads(text, tier))
     }
 
-    fn cargo(&self, root: &Path, tier: &Tier, target: &Path, before: &[&str], after: &[&str]) -> Result<()> {
+    fn cargo(&self, root: &Path, target: &Path, before: &[&str], after: &[&str]) -> Result<()> {
         let mut command = Command::new(&self.cargo);
         command
             .current_dir(root)
@@ -129,7 +116,7 @@ impl Compiler {
             .env("RUSTC", &self.rustc)
             // Flags of the GPU target that are still unstable, with a compiler that need not be a nightly.
             .env("RUSTC_BOOTSTRAP", "1")
-            .env("CARGO_ENCODED_RUSTFLAGS", flags(tier).join("\x1f"))
+            .env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"))
             // One module, without the positions in the sources that the host's builds carry.
             .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
             .env("CARGO_PROFILE_RELEASE_PANIC", "abort")

@@ -9,6 +9,7 @@ mod text;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -47,7 +48,7 @@ impl Tier {
              // compiler: {compiler}\n// flags: {}\n// sources: sha256 {sources}\n",
             self.name,
             self.cpu,
-            compile::flags(self).join(" "),
+            compile::flags(self),
         )
     }
 }
@@ -71,8 +72,14 @@ pub fn check(root: &Path) -> Result<()> {
     let sources = sources::hash(root)?;
     let compiler = Compiler::find().ok();
     let mut faults = Vec::new();
-    let rebuilt = compiler.as_ref().map(|compiler| compiler.compile_all(root)).transpose()?;
-    for (i, tier) in TIERS.iter().enumerate() {
+    // What is committed is assembled while it is made anew: the compiler and the assembler use one core each.
+    let (assembled, rebuilt) = thread::scope(|scope| {
+        let assembled = scope.spawn(|| TIERS.iter().map(|tier| ptxas::check(root, tier)).collect::<Vec<_>>());
+        let rebuilt = compiler.as_ref().map(|compiler| compiler.compile_all(root)).transpose();
+        (assembled.join().expect("no panic in it"), rebuilt)
+    });
+    let rebuilt = rebuilt?;
+    for ((i, tier), assembled) in TIERS.iter().enumerate().zip(assembled) {
         let path = tier.path(root);
         let text = fs::read_to_string(&path)
             .with_context(|| format!("{} is missing: run `cargo xtask ptx`", path.display()))?;
@@ -93,7 +100,9 @@ pub fn check(root: &Path) -> Result<()> {
             }
             _ => println!("{}: not rebuilt, since {made_by} is not here", tier.name),
         }
-        faults.extend(ptxas::check(root, tier, &path)?);
+        let (table, faults_here) = assembled?;
+        print!("{table}");
+        faults.extend(faults_here);
     }
     faults.extend(cubin::check(root)?);
     for fault in &faults {

@@ -1,6 +1,7 @@
 //! NVIDIA's assembler on the PTX: does it assemble, and do all values stay in registers?
 
 use std::env;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -38,27 +39,26 @@ const STACK_ALLOWED: &[(&str, &str)] = &[
     ("groups_inertia_many", "limbs that a value's exponent selects"),
 ];
 
-/// Assembles a file and reports every kernel's registers. Returns faults.
-pub fn check(root: &Path, tier: &Tier, path: &Path) -> Result<Vec<String>> {
+/// Assembles a tier's file. Returns a table of every kernel's registers, and faults.
+pub fn check(root: &Path, tier: &Tier) -> Result<(String, Vec<String>)> {
     let Some(ptxas) = find(root) else {
-        println!("{}: not assembled, since there is no ptxas here", tier.name);
         let required = env::var_os("KMEANS_REQUIRE_PTXAS").is_some_and(|v| v == "1");
-        return Ok(if required {
-            vec!["KMEANS_REQUIRE_PTXAS is set, and no ptxas was found".into()]
-        } else {
-            Vec::new()
-        });
+        let fault = required.then(|| "KMEANS_REQUIRE_PTXAS is set, and no ptxas was found".into());
+        return Ok((
+            format!("{}: not assembled, since there is no ptxas here\n", tier.name),
+            fault.into_iter().collect(),
+        ));
     };
     let mut command = Command::new(ptxas);
-    command.arg(format!("-arch={}", tier.cpu)).args(["--verbose", "--output-file", "/dev/null"]).arg(path);
+    command.arg(format!("-arch={}", tier.cpu)).args(["--verbose", "--output-file", "/dev/null"]).arg(tier.path(root));
     let report = match output(&mut command) {
         Ok(report) => report,
-        Err(error) => return Ok(vec![error.to_string()]),
+        Err(error) => return Ok((String::new(), vec![error.to_string()])),
     };
     let mut faults = Vec::new();
-    println!("{:45} registers  stack  spilled (bytes)", tier.name);
+    let mut table = format!("{:45} registers  stack  spilled (bytes)\n", tier.name);
     for usage in usages(&report)? {
-        println!("{:45} {:9}  {:5}  {:7}", usage.kernel, usage.registers, usage.stack, usage.spilled);
+        writeln!(table, "{:45} {:9}  {:5}  {:7}", usage.kernel, usage.registers, usage.stack, usage.spilled)?;
         let allowed =
             STACK_ALLOWED.iter().any(|(kernel, _)| usage.kernel.rsplit_once('_').is_some_and(|k| k.0 == *kernel));
         let most = SPILLS_ALLOWED.iter().find(|(kernel, ..)| *kernel == usage.kernel).map_or(0, |(_, most, _)| *most);
@@ -67,7 +67,7 @@ pub fn check(root: &Path, tier: &Tier, path: &Path) -> Result<Vec<String>> {
             faults.push(format!("{kernel}: spills {spilled} bytes of registers, has {stack} bytes of stack"));
         }
     }
-    Ok(faults)
+    Ok((table, faults))
 }
 
 /// Where `ptxas` is: the environment's word, the path, or the package of `PyPI` in `.venv`.
