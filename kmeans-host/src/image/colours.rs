@@ -164,8 +164,10 @@ fn by_set<S: Sample, const U: usize>(picture: &Picture<'_, S>, cubes: Cubes, lim
     let words = set.par_chunks(WORDS).zip(ranks);
     let table: Vec<(u32, u32)> = words.flat_map_iter(|(words, rank)| words.iter().scan(rank, first_of)).collect();
     let bits_of = |(i, &word): (usize, &u32)| {
-        let bits = (0..32).filter(move |bit| word >> bit & 1 == 1);
-        bits.map(move |bit| cubes.packed((i as u64) << 5 | bit))
+        // Most words have none: the lowest bit that is left, until none is.
+        let rest =
+            std::iter::successors(Some(word), |rest| Some(rest & rest.wrapping_sub(1))).take_while(|rest| *rest != 0);
+        rest.map(move |rest| cubes.packed((i as u64) << 5 | u64::from(rest.trailing_zeros())))
     };
     let codes = set.par_iter().enumerate().with_min_len(WORDS).flat_map_iter(bits_of).collect();
     let rank = |code: u32| {
