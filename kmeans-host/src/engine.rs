@@ -12,7 +12,9 @@ use crate::Error;
 use crate::points::Points;
 use crate::progress::Control;
 
-pub use self::batch::{Batch, BatchFit, BatchStart, Labelled};
+#[cfg(feature = "cuda")]
+pub use self::batch::BatchFit;
+pub use self::batch::{Batch, BatchStart, Labelled};
 pub use self::groups::{Group, Groups, OnGroups, Recipe, Splits};
 
 /// Told after each round of the iterations: the round, from 1, and its record.

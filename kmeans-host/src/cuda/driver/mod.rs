@@ -21,8 +21,7 @@ pub use self::array::{Array, borrowed, read, read_as, read_part, write, write_as
 pub use self::cust::{at_address, copy_out};
 pub use self::gpu::{Gpu, count, is_open};
 pub use self::stream::Stream;
-pub use self::tiers::TIER_VARIABLE;
 #[cfg(feature = "kernels")]
-pub use self::tiers::tiers;
+pub use self::tiers::{TIER_VARIABLE, tiers};
 pub use self::transfers::{Incoming, TOGETHER};
 pub use super::arguments::{Arg, Span, Stored};
